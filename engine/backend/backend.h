@@ -11,11 +11,10 @@
  *             done. `free` is stream-ordered: legal while queued work still uses the memory.
  *             `synchronize` waits for everything.
  *   tensors   contiguous, row-major, NCHW; sizes in elements unless the name says bytes
- *   memory    `void *` are device addresses of this backend; the host may not touch them (it happens
- *             to be able to on the host backend; only copy_in/copy_out are portable)
- *   scratch   what an operation needs for itself it allocates by `allocate` inside a scope named
- *             "workspace" with role workspace, and frees before it returns
- *   threads   one caller at a time per backend
+ *   memory    `void *` are device addresses of this backend; the host may not touch them (it
+ * happens to be able to on the host backend; only copy_in/copy_out are portable) scratch   what an
+ * operation needs for itself it allocates by `allocate` inside a scope named "workspace" with role
+ * workspace, and frees before it returns threads   one caller at a time per backend
  */
 #ifndef AG_BACKEND_H
 #define AG_BACKEND_H
@@ -32,15 +31,16 @@ enum ag_compute {
 
 enum ag_allocator {
     AG_ALLOCATOR_ASYNC = 0, /* cudaMallocFromPoolAsync, pool capped by cudaMemPoolProps.maxSize */
-    AG_ALLOCATOR_MALLOC = 1 /* cudaMalloc; the cap is checked by the engine and told to the profiler */
+    AG_ALLOCATOR_MALLOC =
+        1 /* cudaMalloc; the cap is checked by the engine and told to the profiler */
 };
 
 struct ag_backend_config {
-    int device;            /* ordinal */
-    size_t memory_bytes;   /* cap on live bytes, 0: the device's own capacity */
+    int device;          /* ordinal */
+    size_t memory_bytes; /* cap on live bytes, 0: the device's own capacity */
     enum ag_allocator allocator;
     enum ag_compute compute;
-    int threads;           /* 0: all cores (host backends) */
+    int threads; /* 0: all cores (host backends) */
 };
 
 struct ag_conv2d {
@@ -78,24 +78,26 @@ struct ag_backend_ops {
     /* y[i] = value */
     int (*fill)(struct ag_backend *backend, float *y, int64_t count, float value);
     /* y[i] uniform in [low, high); depends on seed, offset and i only, not on the thread count */
-    int (*random_uniform)(struct ag_backend *backend, float *y, int64_t count, float low, float high,
-                          uint64_t seed, uint64_t offset);
+    int (*random_uniform)(struct ag_backend *backend, float *y, int64_t count, float low,
+                          float high, uint64_t seed, uint64_t offset);
     /* y[i] standard normal; same rule */
     int (*random_normal)(struct ag_backend *backend, float *y, int64_t count, uint64_t seed,
                          uint64_t offset);
 
     /* output[n, c_out, h_out, w_out] = cross-correlation(input, weight) + bias */
     int (*conv2d_forward)(struct ag_backend *backend, const struct ag_conv2d *conv,
-                          const float *input, const float *weight, const float *bias, float *output);
+                          const float *input, const float *weight, const float *bias,
+                          float *output);
     int (*gemm)(struct ag_backend *backend, const struct ag_gemm *gemm, const float *a,
                 const float *b, const float *bias, float *c);
     /* y = max(x, 0); y may be x. NaN stays NaN, as in PyTorch */
     int (*relu_forward)(struct ag_backend *backend, const float *x, float *y, int64_t count);
-    /* indices: flat position h * w_in + w of the maximum inside its (n, c) plane, the first one at a
-     * tie; NaN wins */
+    /* indices: flat position h * w_in + w of the maximum inside its (n, c) plane, the first one at
+     * a tie; NaN wins */
     int (*max_pool2d_forward)(struct ag_backend *backend, const struct ag_pool2d *pool,
                               const float *input, float *output, int64_t *indices);
-    /* window of output (i, j): rows floor(i*h_in/h_out) .. ceil((i+1)*h_in/h_out), columns likewise */
+    /* window of output (i, j): rows floor(i*h_in/h_out) .. ceil((i+1)*h_in/h_out), columns likewise
+     */
     int (*adaptive_avg_pool2d_forward)(struct ag_backend *backend, const struct ag_pool2d *pool,
                                        const float *input, float *output);
     /* mask[i] = 1 with probability 1-p; y[i] = x[i] * mask[i] / (1-p) */

@@ -41,10 +41,10 @@ int gp_bind_int64(struct gp_statement *statement, int parameter, int64_t value);
 int gp_bind_text(struct gp_statement *statement, int parameter, const char *text, size_t length);
 int gp_bind_blob(struct gp_statement *statement, int parameter, const void *data, size_t length);
 int gp_bind_null(struct gp_statement *statement, int parameter);
-int gp_step(struct gp_statement *statement); /* 1: a row, 0: done, negative errno */
+int gp_step(struct gp_statement *statement);   /* 1: a row, 0: done, negative errno */
 void gp_reset(struct gp_statement *statement); /* ready to run again; bindings are cleared */
 bool gp_column_is_null(struct gp_statement *statement, int column);
-int64_t gp_column_int64(struct gp_statement *statement, int column); /* NULL reads as 0 */
+int64_t gp_column_int64(struct gp_statement *statement, int column);    /* NULL reads as 0 */
 const char *gp_column_text(struct gp_statement *statement, int column); /* NULL reads as NULL */
 const void *gp_column_blob(struct gp_statement *statement, int column, size_t *ret_length);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads events out of an event log (log/format.h): the live mapping of this process, or the file a
- * dead one left behind. Never trusts what it reads: sizes and tables are checked against the mapping.
+ * dead one left behind. Never trusts what it reads: sizes and tables are checked against the
+ * mapping.
  */
 #ifndef GP_STORE_LOG_READER_H
 #define GP_STORE_LOG_READER_H
@@ -29,14 +30,14 @@ struct gp_log_event {
 };
 
 enum gp_log_next {
-    GP_LOG_EVENT,  /* *ret_event is filled; the next position is seq + 1 + extra */
+    GP_LOG_EVENT,   /* *ret_event is filled; the next position is seq + 1 + extra */
     GP_LOG_PENDING, /* position taken but not committed yet: a writer is inside, or it died there */
-    GP_LOG_END,    /* nothing taken at or after this position */
-    GP_LOG_LOST,   /* the segment is no longer in the file (overwritten, truncated) */
+    GP_LOG_END,     /* nothing taken at or after this position */
+    GP_LOG_LOST,    /* the segment is no longer in the file (overwritten, truncated) */
 };
 
-/* Maps a file read-only and checks it. -EINVAL with one line in `error`: not a log, another version,
- * truncated header. -ENOENT, -EACCES. */
+/* Maps a file read-only and checks it. -EINVAL with one line in `error`: not a log, another
+ * version, truncated header. -ENOENT, -EACCES. */
 int gp_log_open(const char *path, struct gp_log_view *ret_view, char *error, size_t error_size);
 void gp_log_close(struct gp_log_view *view); /* accepts a zeroed view */
 

@@ -9,11 +9,11 @@
 struct gp_db;
 
 struct gp_recover_result {
-    int log_found;            /* a run.db-log lay beside it */
-    int still_running;        /* its owner is alive: read what is committed so far, import nothing */
+    int log_found;     /* a run.db-log lay beside it */
+    int still_running; /* its owner is alive: read what is committed so far, import nothing */
     uint64_t imported_events; /* out of the log */
     uint64_t holes;           /* positions whose hook never returned */
-    uint64_t lost;            /* positions that are no longer in the log (damage), told in the report */
+    uint64_t lost; /* positions that are no longer in the log (damage), told in the report */
 };
 
 /* `progress` (may be NULL) is called now and then with events done and to do. On success the log is

@@ -11,10 +11,11 @@
  *             done. `free` is stream-ordered: legal while queued work still uses the memory.
  *             `synchronize` waits for everything.
  *   tensors   contiguous, row-major, NCHW; sizes in elements unless the name says bytes
- *   memory    `void *` are device addresses of this backend; the host may not touch them (it
- * happens to be able to on the host backend; only copy_in/copy_out are portable) scratch   what an
- * operation needs for itself it allocates by `allocate` inside a scope named "workspace" with role
- * workspace, and frees before it returns threads   one caller at a time per backend
+ *   memory    `void *` are device addresses of this backend; the host may not touch them (it happens
+ *             to be able to on the host backend; only copy_in/copy_out are portable)
+ *   scratch   what an operation needs for itself it allocates by `allocate` inside a scope named
+ *             "workspace" with role workspace, and frees before it returns
+ *   threads   one caller at a time per backend
  */
 #ifndef AG_BACKEND_H
 #define AG_BACKEND_H
@@ -92,12 +93,11 @@ struct ag_backend_ops {
                 const float *b, const float *bias, float *c);
     /* y = max(x, 0); y may be x. NaN stays NaN, as in PyTorch */
     int (*relu_forward)(struct ag_backend *backend, const float *x, float *y, int64_t count);
-    /* indices: flat position h * w_in + w of the maximum inside its (n, c) plane, the first one at
-     * a tie; NaN wins */
+    /* indices: flat position h * w_in + w of the maximum inside its (n, c) plane, the first one at a
+     * tie; NaN wins */
     int (*max_pool2d_forward)(struct ag_backend *backend, const struct ag_pool2d *pool,
                               const float *input, float *output, int64_t *indices);
-    /* window of output (i, j): rows floor(i*h_in/h_out) .. ceil((i+1)*h_in/h_out), columns likewise
-     */
+    /* window of output (i, j): rows floor(i*h_in/h_out) .. ceil((i+1)*h_in/h_out), columns likewise */
     int (*adaptive_avg_pool2d_forward)(struct ag_backend *backend, const struct ag_pool2d *pool,
                                        const float *input, float *output);
     /* mask[i] = 1 with probability 1-p; y[i] = x[i] * mask[i] / (1-p) */

@@ -6,8 +6,8 @@
  * profiler hooks intercept the same symbols. It says what it is: cudaGetDeviceProperties names the
  * device "host stand-in, no GPU".
  *
- * This header declares what the stand-in has on top of the CUDA runtime; the runtime's own subset
- * is declared in hostcuda_runtime.h (the vendor's header is not needed).
+ * This header declares what the stand-in has on top of the CUDA runtime; the runtime's own subset is
+ * declared in hostcuda_runtime.h (the vendor's header is not needed).
  *
  * Environment, read at the first call:
  *   HOSTCUDA_DEVICES=N         number of devices, 1..16 (default 1)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event log: a file-backed shared mapping (`run.db-log`) that the hooks append to and the
- * ingest thread drains into SQLite. What is in the mapping survives SIGKILL: the page cache keeps
- * it.
+ * The event log: a file-backed shared mapping (`run.db-log`) that the hooks append to and the ingest
+ * thread drains into SQLite. What is in the mapping survives SIGKILL: the page cache keeps it.
  *
- *   file      = header (GP_LOG_HEADER_BYTES) + slot[0] + slot[1] + ...      each slot one segment
- * long segment n = records [n * GP_SEGMENT_RECORDS, (n + 1) * GP_SEGMENT_RECORDS) of the log, in
- * slot header.segment[n % GP_SEGMENT_TABLE].slot while that entry's number == n + 1 record    = 64
- * bytes, one cache line. Its position in the log is the event's order stamp (`seq`).
+ *   file      = header (GP_LOG_HEADER_BYTES) + slot[0] + slot[1] + ...      each slot one segment long
+ *   segment n = records [n * GP_SEGMENT_RECORDS, (n + 1) * GP_SEGMENT_RECORDS) of the log,
+ *               in slot header.segment[n % GP_SEGMENT_TABLE].slot while that entry's number == n + 1
+ *   record    = 64 bytes, one cache line. Its position in the log is the event's order stamp (`seq`).
  *
  * Order. A position is taken by one atomic add on header.next, so positions are dense and total: if
  * event A's hook returned before event B's began, in whatever threads, A's position is smaller. An
@@ -36,8 +35,7 @@
 #define GP_LOG_HEADER_BYTES 131072u /* header and segment table, rounded to pages */
 
 #define GP_RECORD_BYTES 64u
-#define GP_SEGMENT_RECORDS 16384u /* one segment = 1 MiB: a few thousand page faults are batched   \
-                                   */
+#define GP_SEGMENT_RECORDS 16384u /* one segment = 1 MiB: a few thousand page faults are batched */
 #define GP_SEGMENT_BYTES (GP_SEGMENT_RECORDS * GP_RECORD_BYTES)
 #define GP_SEGMENT_TABLE 4096u    /* segments that can be outstanding: a backlog of 4 GiB */
 #define GP_CONTINUATION_BYTES 56u /* payload of a continuation record */
@@ -45,29 +43,31 @@
 
 enum gp_event_type {
     GP_EV_NONE = 0,
-    /* definitions: always before (in seq) the first event that uses the id; ids start at 1, 0 =
-       none */
+    /* definitions: always before (in seq) the first event that uses the id; ids start at 1, 0 = none */
     GP_EV_STRING = 1, /* define_id; continuation: length bytes */
     GP_EV_STACK = 2,  /* define_id; continuation: `length` u64 addresses, innermost first */
-    GP_EV_MODULE = 3, /* key = load address, a = end address, b = build-id bytes in front of the
-                         path; continuation: build id, path (length bytes in all). A later MODULE
-                         that overlaps an earlier one replaces it from this seq on */
-    GP_EV_SCOPE = 4,  /* define_id, parent_id, name_id, detail = enum gradprof_scope_kind */
-    GP_EV_META = 5,   /* continuation: key NUL value, length bytes in all (meta table) */
-    GP_EV_DEVICE = 6, /* device; a = total bytes, b = limit bytes (0: none); name_id; detail =
-                         runtime (enum gp_runtime) */
-    GP_EV_CHILD = 7,  /* key = pid of a forked child */
+    GP_EV_MODULE =
+        3, /* key = load address, a = end address, b = build-id bytes in front of the path;
+                         continuation: build id, path (length bytes in all). A later MODULE that
+                         overlaps an earlier one replaces it from this seq on */
+    GP_EV_SCOPE = 4, /* define_id, parent_id, name_id, detail = enum gradprof_scope_kind */
+    GP_EV_META = 5,  /* continuation: key NUL value, length bytes in all (meta table) */
+    GP_EV_DEVICE =
+        6, /* device; a = total bytes, b = limit bytes (0: none); name_id; detail = runtime
+                         (enum gp_runtime) */
+    GP_EV_CHILD = 7, /* key = pid of a forked child */
 
     /* ledger */
     GP_EV_ALLOC = 16, /* key = address, a = size_bytes, b = stream; device, kind, stack, scope */
     GP_EV_FREE = 17,  /* key = address, b = stream; kind = GP_KIND_*_FREE; logged before the call */
     GP_EV_FREE_RESULT =
-        18,             /* the call returned error `detail` after all; key = address. Informative:
-                           the allocation stays freed unless detail says it was never valid */
-    GP_EV_REFUSED = 19, /* a = asked bytes, b = limit bytes (0: the device's own); detail = API
-                           error; device, kind, stack, scope; name_id = API name */
-    GP_EV_RESET = 20,   /* cudaDeviceReset: every allocation of `device` is gone */
-    GP_EV_ROLE = 21,    /* key = address; detail = enum gradprof_role; name_id */
+        18, /* the call returned error `detail` after all; key = address. Informative:
+                               the allocation stays freed unless detail says it was never valid */
+    GP_EV_REFUSED =
+        19,           /* a = asked bytes, b = limit bytes (0: the device's own); detail = API error;
+                           device, kind, stack, scope; name_id = API name */
+    GP_EV_RESET = 20, /* cudaDeviceReset: every allocation of `device` is gone */
+    GP_EV_ROLE = 21,  /* key = address; detail = enum gradprof_role; name_id */
     GP_EV_POOL =
         22, /* key = pool handle; detail: 1 created, 2 destroyed; a = max bytes (0: none) */
 

@@ -38,8 +38,7 @@ int gp_ingest_open(const char *db_path, const struct gp_log_header *header,
 uint64_t gp_ingest_next_seq(const struct gp_ingest *ingest); /* where to go on in the log */
 
 /* One event; `payload` = the continuation bytes joined, `payload_bytes` = 56 * extra. Begins a
- * transaction when none is open. Malformed events are counted (counter malformed_events), not
- * fatal. */
+ * transaction when none is open. Malformed events are counted (counter malformed_events), not fatal. */
 int gp_ingest_event(struct gp_ingest *ingest, uint64_t seq, const struct gp_record *record,
                     const unsigned char *payload, size_t payload_bytes);
 /* Positions [seq, next_seq) are holes. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads events out of an event log (log/format.h): the live mapping of this process, or the file a
- * dead one left behind. Never trusts what it reads: sizes and tables are checked against the
- * mapping.
+ * dead one left behind. Never trusts what it reads: sizes and tables are checked against the mapping.
  */
 #ifndef GP_STORE_LOG_READER_H
 #define GP_STORE_LOG_READER_H
@@ -36,8 +35,8 @@ enum gp_log_next {
     GP_LOG_LOST,    /* the segment is no longer in the file (overwritten, truncated) */
 };
 
-/* Maps a file read-only and checks it. -EINVAL with one line in `error`: not a log, another
- * version, truncated header. -ENOENT, -EACCES. */
+/* Maps a file read-only and checks it. -EINVAL with one line in `error`: not a log, another version,
+ * truncated header. -ENOENT, -EACCES. */
 int gp_log_open(const char *path, struct gp_log_view *ret_view, char *error, size_t error_size);
 void gp_log_close(struct gp_log_view *view); /* accepts a zeroed view */
 

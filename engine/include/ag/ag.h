@@ -5,13 +5,12 @@
  *   storage   reference-counted device bytes
  *   tensor    shape + dtype + storage (+ the node that produced it); float32 unless said otherwise
  *   node      one recorded operation: its edges to the nodes of its inputs and its saved tensors
- *   handle    every `ag_tensor *` the program holds. ag_release drops it; what the graph still
- * needs stays alive, and that is what a memory profiler is for
+ *   handle    every `ag_tensor *` the program holds. ag_release drops it; what the graph still needs
+ *             stays alive, and that is what a memory profiler is for
  *
- * Failure. A function that makes a tensor returns NULL when it fails, and passes NULL inputs
- * through (NULL in, NULL out), so that a chain of calls needs one check at its end; ag_error() then
- * tells the first failure and ag_error_text() explains it in one line. Nothing made on the way
- * leaks.
+ * Failure. A function that makes a tensor returns NULL when it fails, and passes NULL inputs through
+ * (NULL in, NULL out), so that a chain of calls needs one check at its end; ag_error() then tells
+ * the first failure and ag_error_text() explains it in one line. Nothing made on the way leaks.
  *
  * Ownership. A returned tensor belongs to the caller. Inputs are borrowed, never consumed.
  *
@@ -33,8 +32,7 @@ enum ag_dtype { AG_FLOAT32 = 0, AG_INT64 = 1, AG_BOOL = 2 };
 typedef struct ag_context ag_context;
 typedef struct ag_tensor ag_tensor;
 
-/* --- context ------------------------------------------------------------------------------------
- */
+/* --- context --- */
 
 struct ag_options {
     const char *device;    /* "auto", "cuda", "cuda:1", "host", "reference" */
@@ -59,8 +57,7 @@ size_t ag_live_bytes(const ag_context *context); /* in tensors: every storage al
 size_t ag_peak_bytes(const ag_context *context); /* ... its highest value so far */
 size_t ag_live_nodes(const ag_context *context);
 
-/* --- tensors ------------------------------------------------------------------------------------
- */
+/* --- tensors --- */
 
 ag_tensor *ag_zeros(ag_context *context, int dims, const int64_t *shape);
 ag_tensor *ag_randn(ag_context *context, int dims, const int64_t *shape); /* seeded stream */
@@ -84,8 +81,7 @@ bool ag_requires_grad(const ag_tensor *tensor);
 void ag_set_requires_grad(ag_tensor *tensor, bool requires_grad); /* leaves only */
 void ag_set_role_input(ag_tensor *tensor, const char *name);
 
-/* --- graph --------------------------------------------------------------------------------------
- */
+/* --- graph --- */
 
 /* The same storage without history. */
 ag_tensor *ag_detach(ag_tensor *tensor);
@@ -93,8 +89,7 @@ ag_tensor *ag_detach(ag_tensor *tensor);
 void ag_no_grad_begin(ag_context *context);
 void ag_no_grad_end(ag_context *context);
 
-/* --- operations (PyTorch's name of the node in brackets)
- * ------------------------------------------ */
+/* --- operations (PyTorch's name of the node in brackets) --- */
 
 /* [ConvolutionBackward0: input, weight] input [n, c_in, h, w], weight [c_out, c_in, kh, kw] */
 ag_tensor *ag_conv2d(ag_tensor *input, ag_tensor *weight, ag_tensor *bias, int64_t stride,
@@ -116,8 +111,7 @@ ag_tensor *ag_add(ag_tensor *a, ag_tensor *b);
 /* A scalar that is no device tensor, as `y_sum = 0` in Python; usable in ag_add. */
 ag_tensor *ag_scalar(ag_context *context, float value);
 
-/* --- AlexNet ------------------------------------------------------------------------------------
- */
+/* --- AlexNet --- */
 
 typedef struct ag_alexnet ag_alexnet;
 
@@ -130,8 +124,7 @@ ag_tensor *ag_alexnet_forward(ag_alexnet *net, ag_tensor *x); /* x [n, 3, 224, 2
 enum ag_status ag_alexnet_load(ag_alexnet *net, const char *path); /* raw format, docs/FORMAT.md */
 enum ag_status ag_alexnet_save(const ag_alexnet *net, const char *path);
 
-/* --- steps (for the profiler; no effect on the engine)
- * ---------------------------------------------- */
+/* --- steps (for the profiler; no effect on the engine) --- */
 
 void ag_step_begin(ag_context *context, const char *label);
 void ag_step_end(ag_context *context);

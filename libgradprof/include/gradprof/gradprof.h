@@ -65,7 +65,7 @@ enum gradprof_scope_kind {
     GRADPROF_SCOPE_PHASE = 4   /* anything else: "forward", "validation" */
 };
 
-/* --- graph ---------------------------------------------------------------------------------- */
+/* --- graph --- */
 
 /* A node (one recorded operation, e.g. "ConvolutionBackward0") now exists. */
 GRADPROF_WEAK void gradprof_node_create(const void *node, const char *op);
@@ -79,16 +79,16 @@ GRADPROF_WEAK void gradprof_node_backward(const void *node);
 /* `node` is gone, with its edges and whatever slots are still saved. */
 GRADPROF_WEAK void gradprof_node_destroy(const void *node);
 
-/* `node` keeps the storage at `address` in the slot `slot` ("input", "weight", "result", ...) for
- * its backward. `source`: the node that produced the saved tensor, which a saved tensor keeps alive
- * too; NULL for a leaf or when nothing is kept. */
+/* `node` keeps the storage at `address` in the slot `slot` ("input", "weight", "result", ...) for its
+ * backward. `source`: the node that produced the saved tensor, which a saved tensor keeps alive too;
+ * NULL for a leaf or when nothing is kept. */
 GRADPROF_WEAK void gradprof_save(const void *node, const char *slot, const void *address,
                                  const void *source);
 
 /* `node` let go of the slot `slot`. */
 GRADPROF_WEAK void gradprof_release(const void *node, const char *slot);
 
-/* --- handles: tensors that the program itself holds ------------------------------------------- */
+/* --- handles: tensors that the program itself holds --- */
 
 /* The program now holds a tensor: its storage, and the node that produced it (NULL: none). The
  * calling stack becomes the handle's source line. `name`: the variable, or NULL for now. */
@@ -105,8 +105,7 @@ GRADPROF_WEAK void gradprof_handle_node(const void *handle, const void *node);
 /* The program let go of the tensor. */
 GRADPROF_WEAK void gradprof_handle_destroy(const void *handle);
 
-/* --- storages ----------------------------------------------------------------------------------
- */
+/* --- storages --- */
 
 /* The storage at `address` serves as `role`, under `name` ("features.0.weight"; NULL: unnamed). */
 GRADPROF_WEAK void gradprof_storage_role(const void *address, enum gradprof_role role,
@@ -116,8 +115,7 @@ GRADPROF_WEAK void gradprof_storage_role(const void *address, enum gradprof_role
  * device call shows. `what`: the function or limit that refused ("--memory 8 GiB"). */
 GRADPROF_WEAK void gradprof_refused(int device, size_t asked_bytes, const char *what);
 
-/* --- scopes and steps --------------------------------------------------------------------------
- */
+/* --- scopes and steps --- */
 
 /* Open a scope on this thread, and close the innermost one. */
 GRADPROF_WEAK void gradprof_scope_push(enum gradprof_scope_kind kind, const char *name);
@@ -128,8 +126,7 @@ GRADPROF_WEAK void gradprof_scope_pop(void);
 GRADPROF_WEAK void gradprof_step_begin(const char *label);
 
 /* Close the innermost open step of this thread: it is a completed step. A step still open when the
- * process ends, or when an allocation was refused in it and it was never closed, is not completed.
- */
+ * process ends, or when an allocation was refused in it and it was never closed, is not completed. */
 GRADPROF_WEAK void gradprof_step_end(void);
 
 #ifdef __cplusplus

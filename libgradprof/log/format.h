@@ -15,8 +15,10 @@
  * Commit. A record counts when its `commit` word equals position + 1; it is stored last, with
  * release. Slots are recycled without clearing, since a stale word names another position. For an
  * event with continuations, the continuations are committed first and the head record last, so a
- * committed head implies a whole event. A position whose word never arrives (the thread was killed
- * inside the hook) is a hole: the importer of a dead process skips it.
+ * committed head implies a whole event. A continuation's word has GP_COMMIT_CONTINUATION set: when
+ * the thread is killed between the two, the reader must not take the orphan for an event. A position
+ * whose word never arrives (the thread was killed inside the hook) is a hole: the importer of a dead
+ * process skips it.
  *
  * Reader and writer in lock step: fields are little-endian host integers; readers refuse another
  * magic, version, record size or segment size by name. Adding an event type is allowed within a
@@ -40,6 +42,7 @@
 #define GP_SEGMENT_TABLE 4096u    /* segments that can be outstanding: a backlog of 4 GiB */
 #define GP_CONTINUATION_BYTES 56u /* payload of a continuation record */
 #define GP_EXTRA_MAX 255u         /* continuation records of one event */
+#define GP_COMMIT_CONTINUATION (UINT64_C(1) << 63) /* in a continuation's commit word */
 
 enum gp_event_type {
     GP_EV_NONE = 0,
@@ -145,7 +148,7 @@ struct gp_record {
 };
 
 struct gp_continuation {
-    _Atomic uint64_t commit;
+    _Atomic uint64_t commit; /* (position + 1) | GP_COMMIT_CONTINUATION */
     unsigned char payload[GP_CONTINUATION_BYTES];
 };
 

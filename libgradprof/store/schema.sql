@@ -3,7 +3,8 @@
 -- seq   : position in the event log = order stamp. Something lives at moment S when
 --         created_seq <= S and (ended_seq IS NULL or ended_seq > S).
 -- *_ns  : nanoseconds of CLOCK_MONOTONIC since the run's start.
--- *_id  : rowid of the table named in front; NULL or 0 means none.
+-- *_id  : rowid of the table named in front; NULL or 0 means none. device_id 0 is a device; 255, or
+--         NULL where a column allows it, means none.
 
 CREATE TABLE meta(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
@@ -54,7 +55,9 @@ CREATE TABLE allocation(
     alloc_seq INTEGER NOT NULL, free_seq INTEGER);
 
 CREATE TABLE node(
-    id INTEGER PRIMARY KEY, op_id INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY,
+    key INTEGER,                     -- the node's address while it lives, NULL afterwards
+    op_id INTEGER NOT NULL,
     scope_id INTEGER, step_id INTEGER, thread_id INTEGER, stack_id INTEGER,
     create_seq INTEGER NOT NULL, backward_seq INTEGER, destroy_seq INTEGER);
 
@@ -72,6 +75,7 @@ CREATE TABLE saved(
 CREATE TABLE handle(
     id INTEGER PRIMARY KEY,
     object_id INTEGER NOT NULL,      -- the id of the handle's first row
+    key INTEGER,                     -- the handle's address while this row lives, NULL afterwards
     name_id INTEGER, allocation_id INTEGER, node_id INTEGER,
     stack_id INTEGER, scope_id INTEGER, step_id INTEGER,
     create_seq INTEGER NOT NULL, destroy_seq INTEGER);
@@ -94,7 +98,7 @@ CREATE TABLE child(pid INTEGER PRIMARY KEY, seq INTEGER NOT NULL);
 -- Views: names for the numbers, for people with a SQL prompt.
 
 CREATE VIEW allocations AS
-SELECT a.id, a.traits & 255 AS device_id,
+SELECT a.id, nullif(a.traits & 255, 255) AS device_id,
        CASE a.traits >> 8 & 3 WHEN 0 THEN 'device' ELSE 'block' END AS level,
        CASE a.traits >> 10 & 63
            WHEN 1 THEN 'device' WHEN 2 THEN 'async' WHEN 3 THEN 'managed' WHEN 4 THEN 'array'

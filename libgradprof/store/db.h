@@ -21,8 +21,10 @@ struct gp_statement;
 
 enum gp_db_mode { GP_DB_READ_ONLY, GP_DB_READ_WRITE, GP_DB_CREATE };
 
-/* Opens without looking inside. -ENOENT, -EACCES, -EIO, -ENOMEM, -ENOSPC, -EROFS. On failure
- * *ret_db is untouched and `error` (may be NULL) holds one line. */
+/* Opens without looking inside. GP_DB_CREATE makes a new file and refuses one that exists. -ENOENT,
+ * -EEXIST, -EISDIR, -EACCES, -EIO, -ENOMEM, -ENOSPC, -EROFS. On failure *ret_db is untouched and
+ * `error` (may be NULL) holds one line. Later calls also return -EBADMSG (damaged, or not a
+ * database), -EBUSY (locked by another process for more than two seconds), -EINVAL (wrong SQL). */
 int gp_db_open(const char *path, enum gp_db_mode mode, struct gp_db **ret_db, char *error,
                size_t error_size);
 void gp_db_close(struct gp_db *db);

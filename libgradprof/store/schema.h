@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* schema.sql as a string; the build makes the definition out of the file. */
+#ifndef GP_STORE_SCHEMA_H
+#define GP_STORE_SCHEMA_H
+
+extern const char gp_schema_sql[];
+
+#endif

@@ -45,7 +45,8 @@ struct ag_options {
 
 /* AG_UNAVAILABLE, AG_INVALID_ARGUMENT or AG_DEVICE_ERROR with ag_error_text(NULL). */
 enum ag_status ag_context_create(const struct ag_options *options, ag_context **ret_context);
-/* Accepts NULL. Tensors still alive are a mistake of the caller: their number is returned. */
+/* Accepts NULL. Tensors still alive are a mistake of the caller: their number is returned, and the
+ * context stays, so that they can still be released. 0: the context is gone. */
 size_t ag_context_destroy(ag_context *context);
 const char *ag_device_text(const ag_context *context); /* one line, owned by the context */
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* y = x W^T + b, recorded as PyTorch does: the transpose is a view with a node of its own (TBackward0),
+ * the product one AddmmBackward0 over bias, x and that view. */
+#include "engine/ops/op.h"
+
+static const struct ag_node_type transpose_type = {.name = "TBackward0"};
+
+static const struct ag_node_type addmm_type = {
+    .name = "AddmmBackward0",
+    .slots = {"mat1", "mat2"},
+};
+
+/* A 2-D view of the same storage, rows and columns exchanged. */
+static struct ag_value *transpose(struct ag_value *matrix)
+{
+    struct ag_value *view =
+        ag_value_view(matrix, 2, (int64_t[]){matrix->shape[1], matrix->shape[0]});
+
+    if (view)
+        view->transposed = !matrix->transposed;
+    ag_record(&view, &transpose_type, 1, (struct ag_value *[]){matrix}, NULL);
+    return view;
+}
+
+/* bias[n] + mat1[m, k] mat2[k, n]; `mat2` may be a transposed view */
+static struct ag_value *addmm(struct ag_value *bias, struct ag_value *mat1, struct ag_value *mat2)
+{
+    ag_context *context = mat1->context;
+    struct ag_backend *backend = context->backend;
+    struct ag_gemm gemm = {
+        .m = mat1->shape[0],
+        .n = mat2->shape[1],
+        .k = mat1->shape[1],
+        .trans_a = mat1->transposed,
+        .trans_b = mat2->transposed,
+    };
+    struct ag_value *output =
+        ag_value_new(context, AG_FLOAT32, 2, (int64_t[]){gemm.m, gemm.n}, "output");
+
+    if (ag_op_real(output))
+        ag_op_done(&output,
+                   backend->ops->gemm(backend, &gemm, ag_value_floats(mat1), ag_value_floats(mat2),
+                                      ag_value_floats(bias), ag_value_floats(output)));
+    /* Each factor is needed for the other one's gradient only. */
+    ag_record(&output, &addmm_type, 3, (struct ag_value *[]){bias, mat1, mat2},
+              (struct ag_value *[AG_MAX_SAVED]){ag_value_requires_grad(mat2) ? mat1 : NULL,
+                                                ag_value_requires_grad(mat1) ? mat2 : NULL});
+    return output;
+}
+
+static bool check(const ag_tensor *input, const ag_tensor *weight, const ag_tensor *bias)
+{
+    const int64_t *in = input->value->shape, *w = weight->value->shape;
+
+    if (!ag_op_check(input, 2, "linear: the input") ||
+        !ag_op_check(weight, 2, "linear: the weight") || !ag_op_check(bias, 1, "linear: the bias"))
+        return false;
+    if (in[1] == w[1] && bias->value->shape[0] == w[0])
+        return true;
+    ag_fail(input->value->context, AG_INVALID_ARGUMENT,
+            "linear: input [%lld, %lld], weight [%lld, %lld], bias [%lld] do not fit",
+            (long long)in[0], (long long)in[1], (long long)w[0], (long long)w[1],
+            (long long)bias->value->shape[0]);
+    return false;
+}
+
+ag_tensor *ag_linear(ag_tensor *input, ag_tensor *weight, ag_tensor *bias)
+{
+    struct ag_value *output = NULL, *view;
+    ag_context *context;
+
+    if (!input || !weight || !bias || !check(input, weight, bias))
+        return NULL;
+    context = input->value->context;
+    ag_op_begin(context, transpose_type.name);
+    view = transpose(weight->value);
+    ag_op_leave(context, transpose_type.name);
+    ag_op_begin(context, addmm_type.name);
+    if (view)
+        output = addmm(bias->value, input->value, view);
+    ag_value_release(view);
+    return ag_op_end(context, addmm_type.name, output);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/backend/host/elementwise.h"
+
+#include "engine/backend/host/parallel.h"
+
+/* Elements per thread below which a second thread costs more than it saves. */
+#define GRAIN 16384
+
+struct fill {
+    float *y, value;
+};
+
+static void fill_range(int64_t begin, int64_t end, void *context)
+{
+    const struct fill *fill = context;
+
+    for (int64_t i = begin; i < end; i++)
+        fill->y[i] = fill->value;
+}
+
+void ag_host_fill(float *y, int64_t count, float value)
+{
+    struct fill fill = {y, value};
+
+    ag_parallel_for(count, GRAIN, fill_range, &fill);
+}
+
+struct unary {
+    const float *x;
+    float *y;
+};
+
+static void relu_range(int64_t begin, int64_t end, void *context)
+{
+    const struct unary *unary = context;
+    const float *x = unary->x;
+    float *y = unary->y;
+
+    /* Written so that a NaN, which compares false, is kept. */
+    for (int64_t i = begin; i < end; i++)
+        y[i] = x[i] <= 0.0f ? 0.0f : x[i];
+}
+
+void ag_host_relu_forward(const float *x, float *y, int64_t count)
+{
+    struct unary unary = {x, y};
+
+    ag_parallel_for(count, GRAIN, relu_range, &unary);
+}
+
+/* Strides are 0 for a broadcast scalar, else 1. */
+struct add {
+    const float *a, *b;
+    float *c, alpha, beta;
+    int64_t a_stride, b_stride;
+};
+
+static void add_range(int64_t begin, int64_t end, void *context)
+{
+    const struct add *add = context;
+
+    for (int64_t i = begin; i < end; i++)
+        add->c[i] = add->alpha * add->a[i] + add->beta * add->b[i];
+}
+
+static void add_broadcast_range(int64_t begin, int64_t end, void *context)
+{
+    const struct add *add = context;
+    /* Read before anything is written: c may be the scalar's own array. */
+    const float a = add->alpha * add->a[0], b = add->beta * add->b[0];
+
+    for (int64_t i = begin; i < end; i++)
+        add->c[i] = (add->a_stride ? add->alpha * add->a[i] : a) +
+                    (add->b_stride ? add->beta * add->b[i] : b);
+}
+
+void ag_host_add(const float *a, int64_t a_count, const float *b, int64_t b_count, float *c,
+                 int64_t count, float alpha, float beta)
+{
+    struct add add = {a, b, c, alpha, beta, a_count == count, b_count == count};
+
+    ag_parallel_for(count, GRAIN, add.a_stride && add.b_stride ? add_range : add_broadcast_range,
+                    &add);
+}

@@ -39,19 +39,23 @@ static bool parse_device(const char *text, char *ret_name, size_t name_bytes, in
     return true;
 }
 
+/* RTLD_NODELETE: a device runtime is never unloaded. It has threads and tables of its own, and a
+ * profiler keeps addresses of its functions. */
+static const int load_flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+
 static void *load(const char *name)
 {
     char file[64], path[4096];
     void *plugin;
 
     snprintf(file, sizeof(file), "ag_backend_%s.so", name);
-    plugin = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    plugin = dlopen(file, load_flags);
     if (plugin)
         return plugin;
     /* The first error is the telling one when the plugin is there and lacks a library. */
     ag_fail(NULL, AG_UNAVAILABLE, "device \"%s\" is not available here: %s", name, dlerror());
     snprintf(path, sizeof(path), "%s/%s", AG_PLUGIN_DIR, file);
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return dlopen(path, load_flags);
 }
 
 static enum ag_status open_one(const char *name, const struct ag_backend_config *config,

@@ -108,6 +108,12 @@ enum gp_kind {
     GP_KIND_IMPORTED = 7, /* IPC or external memory: owned by another process, zero own bytes */
 };
 
+/* Kinds that add to a device's live bytes. Unknown kinds do: better a line too many than a gap. */
+static inline int gp_kind_is_device_memory(enum gp_kind kind)
+{
+    return kind != GP_KIND_HOST && kind != GP_KIND_HOST_REGISTERED && kind != GP_KIND_IMPORTED;
+}
+
 /* How sure we are of the level a ledger event was seen at. */
 enum gp_runtime {
     GP_RUNTIME_UNKNOWN = 0,

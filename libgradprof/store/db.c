@@ -208,6 +208,11 @@ void gp_reset(struct gp_statement *statement)
     sqlite3_clear_bindings(statement->handle);
 }
 
+void gp_rerun(struct gp_statement *statement)
+{
+    sqlite3_reset(statement->handle);
+}
+
 bool gp_column_is_null(struct gp_statement *statement, int column)
 {
     return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;

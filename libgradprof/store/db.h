@@ -45,6 +45,7 @@ int gp_bind_blob(struct gp_statement *statement, int parameter, const void *data
 int gp_bind_null(struct gp_statement *statement, int parameter);
 int gp_step(struct gp_statement *statement);   /* 1: a row, 0: done, negative errno */
 void gp_reset(struct gp_statement *statement); /* ready to run again; bindings are cleared */
+void gp_rerun(struct gp_statement *statement); /* ready to run again with the same bindings */
 bool gp_column_is_null(struct gp_statement *statement, int column);
 int64_t gp_column_int64(struct gp_statement *statement, int column);    /* NULL reads as 0 */
 const char *gp_column_text(struct gp_statement *statement, int column); /* NULL reads as NULL */

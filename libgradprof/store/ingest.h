@@ -24,14 +24,16 @@ struct gp_ingest_summary { /* what the exit line needs; all since the run's star
     uint64_t events;
     uint64_t peak_bytes, live_bytes; /* all devices, device kinds only (no pinned host memory) */
     uint64_t live_nodes, completed_steps, failures;
-    uint64_t retained_graph_steps; /* completed steps before the last one that still have nodes */
+    /* Steps that had nodes although a later step had begun: at the close of the last top-level step,
+     * or at the last refused allocation if that came later (both before the exit handlers). */
+    uint64_t retained_graph_steps;
 };
 
 /* A new database for the run described by `header`. -EEXIST when there is one. */
 int gp_ingest_create(const char *db_path, const struct gp_log_header *header,
                      struct gp_ingest **ret_ingest, char *error, size_t error_size);
 /* Continue an unfinished database: rebuilds the live set from its rows. -EINVAL: the log belongs to
- * another run (run_id differs). */
+ * another run (run_id differs). -EALREADY: gp_ingest_finish was done, there is nothing to go on with. */
 int gp_ingest_open(const char *db_path, const struct gp_log_header *header,
                    struct gp_ingest **ret_ingest, char *error, size_t error_size);
 
@@ -41,8 +43,10 @@ uint64_t gp_ingest_next_seq(const struct gp_ingest *ingest); /* where to go on i
  * transaction when none is open. Malformed events are counted (counter malformed_events), not fatal. */
 int gp_ingest_event(struct gp_ingest *ingest, uint64_t seq, const struct gp_record *record,
                     const unsigned char *payload, size_t payload_bytes);
-/* Positions [seq, next_seq) are holes. */
+/* Positions [gp_ingest_next_seq, next_seq) are holes. */
 int gp_ingest_skip(struct gp_ingest *ingest, uint64_t next_seq);
+/* ... of which `lost` were written, but are no longer in the log. */
+int gp_ingest_skip_lost(struct gp_ingest *ingest, uint64_t next_seq, uint64_t lost);
 
 /* Commits what is pending; afterwards the log before gp_ingest_next_seq may be recycled. */
 int gp_ingest_commit(struct gp_ingest *ingest);

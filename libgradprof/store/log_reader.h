@@ -35,11 +35,18 @@ enum gp_log_next {
     GP_LOG_LOST,    /* the segment is no longer in the file (overwritten, truncated) */
 };
 
+/* A view of a mapping that the caller owns: `slots` is the first slot, and `slot_count` of them may be
+ * read. */
+void gp_log_view_init(struct gp_log_view *view, struct gp_log_header *header, unsigned char *slots,
+                      size_t slot_count);
+
 /* Maps a file read-only and checks it. -EINVAL with one line in `error`: not a log, another version,
  * truncated header. -ENOENT, -EACCES. */
 int gp_log_open(const char *path, struct gp_log_view *ret_view, char *error, size_t error_size);
 void gp_log_close(struct gp_log_view *view); /* accepts a zeroed view */
 
+/* Live or dead log alike; what the last two mean for an importer is in recover.c. A record whose
+ * continuations are not all there counts as pending. */
 enum gp_log_next gp_log_read(const struct gp_log_view *view, uint64_t position,
                              struct gp_log_event *ret_event);
 

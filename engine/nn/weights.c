@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The raw weight format, described in docs/FORMAT.md. */
+/* The raw weight format, described in docs/ENGINE.md. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 compare_torch.py ALEXNET_FORWARD SAMPLE DEVICE [BATCH]
 
-Weights go both ways in the raw format of docs/FORMAT.md: PyTorch's are written for alexnet_forward,
+Weights go both ways in the raw format of docs/ENGINE.md: PyTorch's are written for alexnet_forward,
 and a sample's --save-weights file is read back and handed to PyTorch.
 
 Tolerance: both sides round every layer's result to float32 and add up to 9,216 products in an order of

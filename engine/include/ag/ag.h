@@ -122,7 +122,7 @@ ag_alexnet *ag_alexnet_create(ag_context *context);
 void ag_alexnet_destroy(ag_alexnet *net);                     /* accepts NULL */
 void ag_alexnet_train(ag_alexnet *net, bool training);        /* dropout on (the default) or off */
 ag_tensor *ag_alexnet_forward(ag_alexnet *net, ag_tensor *x); /* x [n, 3, 224, 224] */
-enum ag_status ag_alexnet_load(ag_alexnet *net, const char *path); /* raw format, docs/FORMAT.md */
+enum ag_status ag_alexnet_load(ag_alexnet *net, const char *path); /* raw format, docs/ENGINE.md */
 enum ag_status ag_alexnet_save(const ag_alexnet *net, const char *path);
 
 /* --- steps (for the profiler; no effect on the engine) --- */

@@ -6,6 +6,7 @@ rows      figures at batch 1024 with --compute=skip, to the byte
 options   every option's check: one line, exit status 2
 faults    the device fails at the n-th call, for every n
 leaks     nothing is lost, by valgrind
+preload   LD_PRELOAD with a bare library name finds what lies along the samples' run path
 real      figures at batch 1024 with real arithmetic (needs 10 GB of memory and minutes)
 """
 import os
@@ -202,5 +203,15 @@ def leaks():
         expect(f"{sample} {arguments} {fault}: status\n{result.stderr}", result.returncode, status)
 
 
-{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "real": real}[suite]()
+def preload():
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    for sample in ["sample_accumulate", "sample_detach", "sample_no_grad"]:
+        for library, found in [("libhostcuda.so", True), ("libnot_there.so", False)]:
+            result = subprocess.run([f"./{sample}", "--help"], cwd=folder, capture_output=True, text=True,
+                                    env={**environment, "LD_PRELOAD": library})
+            warned = "cannot be preloaded" in result.stderr
+            expect(f"LD_PRELOAD={library} ./{sample}", (result.returncode, not warned), (0, found))
+
+
+{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "preload": preload, "real": real}[suite]()
 sys.exit(1 if failures else 0)

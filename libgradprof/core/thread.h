@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What libgradprof knows about a thread: one thread-local pointer (initial-exec, the only one, so that
+ * a late dlopen still finds room in the static TLS block) to mapped pages, released at thread exit.
+ */
+#ifndef GP_CORE_THREAD_H
+#define GP_CORE_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgradprof/core/config.h"
+
+struct gp_entry;
+
+#define GP_SCOPES_MAX 64u /* nesting remembered; deeper scopes count as their outermost kept one */
+#define GP_STEPS_MAX 16u
+#define GP_OWN_FRAMES 16u /* frames of our own on top of a captured stack */
+
+struct gp_thread {
+    uint32_t tid;
+    uint32_t guard;      /* > 0: inside libgradprof or inside a hooked call; record nothing */
+    uint32_t epoch;      /* run (gp_session_epoch) that knows this thread's open steps */
+    uint32_t exit_round; /* how often the thread's exit destructor came by */
+    uint32_t scope_depth;
+    uint32_t step_depth;
+    struct gp_entry *scope[GP_SCOPES_MAX];     /* interned scope paths, innermost last */
+    struct gp_entry *step_label[GP_STEPS_MAX]; /* NULL: no label */
+    uintptr_t stack_end; /* upper bound of the thread's stack, 0: not asked yet */
+    void *frames[1 + GP_STACK_DEPTH_MAX + GP_OWN_FRAMES]; /* scratch of a capture, from [1] on */
+};
+
+extern _Thread_local struct gp_thread *gp_thread_state __attribute__((tls_model("initial-exec")));
+
+void gp_thread_init(void);              /* once, at load */
+struct gp_thread *gp_thread_make(void); /* NULL: no memory */
+void gp_thread_forked(void);            /* in a child: the calling thread has a new id */
+
+static inline struct gp_thread *gp_thread_get(void)
+{
+    struct gp_thread *thread = gp_thread_state;
+
+    return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_make();
+}
+
+#endif

@@ -48,11 +48,11 @@ void ag_host_relu_forward(const float *x, float *y, int64_t count)
     ag_parallel_for(count, GRAIN, relu_range, &unary);
 }
 
-/* Strides are 0 for a broadcast scalar, else 1. */
+/* A NULL operand is a broadcast scalar, whose product is in its place. */
 struct add {
     const float *a, *b;
     float *c, alpha, beta;
-    int64_t a_stride, b_stride;
+    float scalar_a, scalar_b;
 };
 
 static void add_range(int64_t begin, int64_t end, void *context)
@@ -66,19 +66,25 @@ static void add_range(int64_t begin, int64_t end, void *context)
 static void add_broadcast_range(int64_t begin, int64_t end, void *context)
 {
     const struct add *add = context;
-    /* Read before anything is written: c may be the scalar's own array. */
-    const float a = add->alpha * add->a[0], b = add->beta * add->b[0];
 
     for (int64_t i = begin; i < end; i++)
-        add->c[i] = (add->a_stride ? add->alpha * add->a[i] : a) +
-                    (add->b_stride ? add->beta * add->b[i] : b);
+        add->c[i] = (add->a ? add->alpha * add->a[i] : add->scalar_a) +
+                    (add->b ? add->beta * add->b[i] : add->scalar_b);
 }
 
 void ag_host_add(const float *a, int64_t a_count, const float *b, int64_t b_count, float *c,
                  int64_t count, float alpha, float beta)
 {
-    struct add add = {a, b, c, alpha, beta, a_count == count, b_count == count};
+    struct add add = {.c = c, .alpha = alpha, .beta = beta};
 
-    ag_parallel_for(count, GRAIN, add.a_stride && add.b_stride ? add_range : add_broadcast_range,
-                    &add);
+    /* Scalars are read before anything is written: c may be a scalar's own array. */
+    if (a_count == count)
+        add.a = a;
+    else
+        add.scalar_a = alpha * a[0];
+    if (b_count == count)
+        add.b = b;
+    else
+        add.scalar_b = beta * b[0];
+    ag_parallel_for(count, GRAIN, add.a && add.b ? add_range : add_broadcast_range, &add);
 }

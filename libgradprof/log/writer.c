@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +104,17 @@ void gp_log_destroy(struct gp_log *log)
     log->fd = -1;
 }
 
+/* Beyond its first segments the log leaves as much space to the database as it takes itself. */
+static bool leaves_space(const struct gp_log *log)
+{
+    struct statvfs system;
+    uint64_t bytes = (log->slot_count + 1) * GP_SEGMENT_BYTES;
+
+    if (log->backing == GP_LOG_MEMORY || log->slot_count < GP_LOG_AHEAD)
+        return true;
+    return fstatvfs(log->fd, &system) != 0 || system.f_bavail * system.f_frsize >= bytes;
+}
+
 static int grow_file(struct gp_log *log, uint64_t *ret_slot)
 {
     uint64_t slot = log->slot_count;
@@ -110,6 +122,8 @@ static int grow_file(struct gp_log *log, uint64_t *ret_slot)
 
     if (slot >= log->slot_limit)
         return -EAGAIN;
+    if (!leaves_space(log))
+        return -ENOSPC;
     r = reserve(log, GP_LOG_HEADER_BYTES + slot * GP_SEGMENT_BYTES, GP_SEGMENT_BYTES);
     if (r < 0)
         return r;
@@ -177,6 +191,7 @@ void gp_log_recycle(struct gp_log *log, uint64_t first_needed_seq, uint64_t reti
             log->free_slot[log->free_count++] =
                 (uint32_t)atomic_load_explicit(&entry->slot, memory_order_relaxed);
     }
+    atomic_store_explicit(&log->full, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&log->progress, 1, memory_order_release);
     pthread_mutex_unlock(&log->lock);
 }
@@ -198,21 +213,32 @@ static void pause_for_ingest(void)
     nanosleep(&pause, NULL);
 }
 
+/* Makes space up to `segment` if there is any. */
+static bool help_provision(struct gp_log *log, uint64_t segment)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&log->lock);
+    if (atomic_load_explicit(&log->provisioned, memory_order_relaxed) <= segment)
+        r = provision_one(log);
+    if (r != 0)
+        atomic_store_explicit(&log->full, true, memory_order_relaxed);
+    pthread_mutex_unlock(&log->lock);
+    return r == 0;
+}
+
 /* The slow way to a segment: make space, or wait until the ingest thread has freed some. */
 static bool wait_for_segment(struct gp_log *log, uint64_t segment)
 {
     uint64_t progress = 0, since_ns = 0;
     bool waited = false;
-    int r = 0;
 
-    gp_count(GP_COUNTER_late_segments);
     while (atomic_load_explicit(&log->provisioned, memory_order_acquire) <= segment) {
-        pthread_mutex_lock(&log->lock);
-        if (atomic_load_explicit(&log->provisioned, memory_order_relaxed) <= segment)
-            r = provision_one(log);
-        pthread_mutex_unlock(&log->lock);
-        if (r == 0)
+        if (!atomic_load_explicit(&log->full, memory_order_relaxed) &&
+            help_provision(log, segment)) {
+            gp_count(GP_COUNTER_late_segments);
             continue;
+        }
         if (!atomic_load_explicit(&log->draining, memory_order_acquire))
             return false;
         uint64_t now_progress = atomic_load_explicit(&log->progress, memory_order_acquire);

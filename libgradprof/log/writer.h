@@ -46,6 +46,7 @@ struct gp_log {
     uint32_t free_slot[GP_SEGMENT_TABLE];
 
     _Atomic bool draining;     /* a live ingest thread will recycle: waiting makes sense */
+    _Atomic bool full;         /* no space until something is recycled */
     _Atomic uint64_t progress; /* changes whenever segments are recycled */
 };
 

@@ -7,7 +7,7 @@
 
 int gp_clock_init(struct gp_clock *clock, struct gp_db *db)
 {
-    return gp_rows_init(&clock->rows, db, "clock", "seq, t_ns");
+    return gp_rows_init(&clock->rows, db, GP_ROWS_INSERT, "clock", "seq, t_ns");
 }
 
 void gp_clock_finish(struct gp_clock *clock)

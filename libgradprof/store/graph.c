@@ -40,7 +40,6 @@ static const struct gp_table_kind node_kind = {
     .name = "node",
     .columns = "id, key, op_id, scope_id, step_id, thread_id, stack_id, create_seq, backward_seq, "
                "destroy_seq",
-    .changed = "key = ?2, backward_seq = ?9, destroy_seq = ?10",
     .object_bytes = sizeof(struct gp_node),
     .state_offset = offsetof(struct gp_node, state),
     .values = node_values,
@@ -49,7 +48,6 @@ static const struct gp_table_kind node_kind = {
 static const struct gp_table_kind saved_kind = {
     .name = "saved",
     .columns = "id, node_id, slot_id, allocation_id, source_node_id, save_seq, release_seq",
-    .changed = "release_seq = ?7",
     .object_bytes = sizeof(struct gp_saved),
     .state_offset = offsetof(struct gp_saved, state),
     .values = saved_values,
@@ -61,7 +59,8 @@ int gp_graph_init(struct gp_graph *graph, struct gp_db *db)
     if (status == 0)
         status = gp_table_init(&graph->saved, db, &saved_kind);
     if (status == 0)
-        status = gp_rows_init(&graph->edges, db, "edge", "node_id, slot, input_node_id");
+        status =
+            gp_rows_init(&graph->edges, db, GP_ROWS_INSERT, "edge", "node_id, slot, input_node_id");
     return status;
 }
 

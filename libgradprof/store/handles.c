@@ -28,7 +28,6 @@ static const struct gp_table_kind handle_kind = {
     .name = "handle",
     .columns = "id, object_id, key, name_id, allocation_id, node_id, stack_id, scope_id, step_id, "
                "create_seq, destroy_seq",
-    .changed = "key = ?3, destroy_seq = ?11",
     .object_bytes = sizeof(struct gp_handle),
     .state_offset = offsetof(struct gp_handle, state),
     .values = handle_values,

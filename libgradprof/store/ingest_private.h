@@ -71,7 +71,8 @@ enum gp_tally {
 };
 
 /* Numbers that are written to meta at each commit and read back by an import that goes on. Moments
- * are absent from meta while they are 0. */
+ * are absent from meta while they are 0: nothing worth a moment lies at position 0, which holds the
+ * run's first definition. */
 #define GP_STATE(X)                                                                                \
     X(ingested_seq)         /* first position that is not in the database */                       \
     X(last_seq)             /* the last event */                                                   \

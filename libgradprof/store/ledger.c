@@ -35,7 +35,6 @@ static const struct gp_table_kind allocation_kind = {
     .name = "allocation",
     .columns = "id, traits, address, size_bytes, stream, thread_id, stack_id, scope_id, step_id, "
                "name_id, alloc_seq, free_seq",
-    .changed = "traits = ?2, name_id = ?10, free_seq = ?12",
     .object_bytes = sizeof(struct gp_allocation),
     .state_offset = offsetof(struct gp_allocation, state),
     .values = allocation_values,

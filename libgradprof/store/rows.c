@@ -8,12 +8,13 @@
 
 /* OR FAIL: a statement of several rows then needs no journal of its own to undo the first ones. A
  * failure ends the transaction anyway. */
-static int prepare_insert(struct gp_db *db, const char *table, const char *columns, size_t count,
-                          size_t rows, struct gp_statement **ret_statement)
+static int prepare_insert(struct gp_db *db, enum gp_rows_verb verb, const char *table,
+                          const char *columns, size_t count, size_t rows,
+                          struct gp_statement **ret_statement)
 {
     char sql[512 + GP_ROWS_BATCH * (2 * GP_ROW_COLUMNS_MAX + 3)];
-    size_t length =
-        (size_t)snprintf(sql, sizeof(sql), "INSERT OR FAIL INTO %s(%s) VALUES ", table, columns);
+    size_t length = (size_t)snprintf(sql, sizeof(sql), "INSERT OR %s INTO %s(%s) VALUES ",
+                                     verb == GP_ROWS_REPLACE ? "REPLACE" : "FAIL", table, columns);
     for (size_t row = 0; row < rows; row++) {
         sql[length++] = row ? ',' : ' ';
         for (size_t column = 0; column < count; column++) {
@@ -34,14 +35,16 @@ static size_t count_columns(const char *columns)
     return count;
 }
 
-int gp_rows_init(struct gp_rows *rows, struct gp_db *db, const char *table, const char *columns)
+int gp_rows_init(struct gp_rows *rows, struct gp_db *db, enum gp_rows_verb verb, const char *table,
+                 const char *columns)
 {
     rows->columns = count_columns(columns);
     rows->buffered = 0;
-    int status = prepare_insert(db, table, columns, rows->columns, GP_ROWS_BATCH, &rows->batch);
+    int status =
+        prepare_insert(db, verb, table, columns, rows->columns, GP_ROWS_BATCH, &rows->batch);
     if (status < 0)
         return status;
-    return prepare_insert(db, table, columns, rows->columns, 1, &rows->single);
+    return prepare_insert(db, verb, table, columns, rows->columns, 1, &rows->single);
 }
 
 void gp_rows_finish(struct gp_rows *rows)
@@ -110,20 +113,18 @@ static int list_add(struct gp_object_list *list, struct gp_object *object)
 
 int gp_table_init(struct gp_table *table, struct gp_db *db, const struct gp_table_kind *kind)
 {
-    char sql[512];
     table->kind = kind;
     table->slab.object_bytes = kind->object_bytes;
-    int status = gp_rows_init(&table->rows, db, kind->name, kind->columns);
+    int status = gp_rows_init(&table->insert, db, GP_ROWS_INSERT, kind->name, kind->columns);
     if (status < 0)
         return status;
-    snprintf(sql, sizeof(sql), "UPDATE %s SET %s WHERE id = ?1", kind->name, kind->changed);
-    return gp_db_prepare(db, sql, &table->update);
+    return gp_rows_init(&table->replace, db, GP_ROWS_REPLACE, kind->name, kind->columns);
 }
 
 void gp_table_finish(struct gp_table *table)
 {
-    gp_rows_finish(&table->rows);
-    gp_statement_destroy(table->update);
+    gp_rows_finish(&table->insert);
+    gp_rows_finish(&table->replace);
     free(table->fresh.objects);
     free(table->changed.objects);
     gp_slab_finish(&table->slab);
@@ -174,43 +175,32 @@ static void settle(struct gp_table *table, struct gp_object *object)
         gp_slab_give(&table->slab, object);
 }
 
-static int insert_fresh(struct gp_table *table)
-{
-    int64_t values[GP_ROW_COLUMNS_MAX];
-    int status = 0;
-    for (size_t i = 0; i < table->fresh.count && status == 0; i++) {
-        table->kind->values(table->fresh.objects[i], values);
-        status = gp_rows_put(&table->rows, values);
-        settle(table, table->fresh.objects[i]);
-    }
-    table->fresh.count = 0;
-    return status < 0 ? status : gp_rows_flush(&table->rows);
-}
-
 static int compare_ids(const void *left, const void *right)
 {
     const struct gp_object *const *a = left, *const *b = right;
     return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
 }
 
-static int update_changed(struct gp_table *table)
+static int write_list(struct gp_table *table, struct gp_object_list *list, struct gp_rows *rows)
 {
     int64_t values[GP_ROW_COLUMNS_MAX];
     int status = 0;
-    if (table->changed.count > 1)
-        qsort(table->changed.objects, table->changed.count, sizeof(*table->changed.objects),
-              compare_ids);
-    for (size_t i = 0; i < table->changed.count && status == 0; i++) {
-        table->kind->values(table->changed.objects[i], values);
-        status = run(table->update, values, table->rows.columns);
-        settle(table, table->changed.objects[i]);
+    for (size_t i = 0; i < list->count && status == 0; i++) {
+        table->kind->values(list->objects[i], values);
+        status = gp_rows_put(rows, values);
+        settle(table, list->objects[i]);
     }
-    table->changed.count = 0;
-    return status;
+    list->count = 0;
+    return status < 0 ? status : gp_rows_flush(rows);
 }
 
 int gp_table_flush(struct gp_table *table)
 {
-    int status = insert_fresh(table);
-    return status < 0 ? status : update_changed(table);
+    struct gp_object_list *changed = &table->changed;
+    int status = write_list(table, &table->fresh, &table->insert);
+    if (status < 0)
+        return status;
+    if (changed->count > 1)
+        qsort(changed->objects, changed->count, sizeof(*changed->objects), compare_ids);
+    return write_list(table, changed, &table->replace);
 }

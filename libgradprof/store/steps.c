@@ -35,8 +35,6 @@ static const struct gp_table_kind step_kind = {
     .name = "step",
     .columns = "id, parent_id, label_id, thread_id, begin_seq, begin_ns, end_seq, end_ns, "
                "begin_bytes, end_bytes, peak_bytes, peak_seq, begin_nodes, end_nodes",
-    .changed = "end_seq = ?7, end_ns = ?8, end_bytes = ?10, peak_bytes = ?11, peak_seq = ?12, "
-               "end_nodes = ?14",
     .object_bytes = sizeof(struct gp_step),
     .state_offset = offsetof(struct gp_step, state),
     .values = step_values,

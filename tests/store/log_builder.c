@@ -24,8 +24,12 @@ struct gp_log_header *log_builder_header(struct log_builder *builder)
 
 static void add_slot(struct log_builder *builder)
 {
-    size_t bytes = GP_LOG_HEADER_BYTES + builder->slots * GP_SEGMENT_BYTES;
-    builder->image = grow(builder->image, bytes, bytes + GP_SEGMENT_BYTES);
+    if (builder->slots == builder->capacity) {
+        size_t bytes = GP_LOG_HEADER_BYTES + builder->slots * GP_SEGMENT_BYTES;
+        builder->capacity = builder->capacity ? builder->capacity * 2 : 1;
+        builder->image =
+            grow(builder->image, bytes, GP_LOG_HEADER_BYTES + builder->capacity * GP_SEGMENT_BYTES);
+    }
     struct gp_log_header *header = log_builder_header(builder);
     atomic_store(&header->segment[builder->slots].slot, builder->slots);
     atomic_store(&header->segment[builder->slots].number_plus_1, builder->slots + 1);

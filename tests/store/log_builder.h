@@ -15,10 +15,10 @@
 #include "libgradprof/store/log_reader.h"
 
 struct log_builder {
-    unsigned char *image; /* header and slots, as in the file */
-    size_t slots;
-    uint64_t t_ns;      /* of the next event, since the start; each event adds 1000 */
-    uint32_t thread_id; /* of the next event */
+    unsigned char *image;   /* header and slots, as in the file */
+    size_t slots, capacity; /* capacity: slots there is memory for */
+    uint64_t t_ns;          /* of the next event, since the start; each event adds 1000 */
+    uint32_t thread_id;     /* of the next event */
     uint32_t next_string_id, next_stack_id, next_scope_id;
 };
 

@@ -104,6 +104,7 @@ uint64_t log_builder_add_payload(struct log_builder *builder, struct gp_record r
     header = log_builder_header(builder);
     atomic_store(&header->next, seq + 1 + extra);
     builder->t_ns += 1000;
+    builder->events++;
     return seq;
 }
 

@@ -19,6 +19,7 @@ struct log_builder {
     size_t slots, capacity; /* capacity: slots there is memory for */
     uint64_t t_ns;          /* of the next event, since the start; each event adds 1000 */
     uint32_t thread_id;     /* of the next event */
+    uint64_t events;        /* so far; continuations are not counted */
     uint32_t next_string_id, next_stack_id, next_scope_id;
 };
 

@@ -119,13 +119,26 @@ static int walk_segment(struct walk *walk, uint64_t number)
     return status;
 }
 
-/* Positions that were taken after the last event. */
+static bool has_slot(const struct gp_log_view *view, uint64_t number)
+{
+    struct gp_segment_entry *entry = &view->header->segment[number % GP_SEGMENT_TABLE];
+    return atomic_load(&entry->number_plus_1) == number + 1 &&
+           atomic_load(&entry->slot) < view->slot_count;
+}
+
+/* Positions that were taken after the last event. A segment without a slot is the same throughout. */
 static int walk_tail(struct walk *walk)
 {
-    uint64_t known = gp_ingest_next_seq(walk->import->ingest), lost = 0;
-    uint64_t next = plausible_next(walk->import->view, known);
-    for (uint64_t position = known; position < next; position++)
-        lost += gp_log_read(walk->import->view, position, &walk->event) == GP_LOG_LOST;
+    const struct gp_log_view *view = walk->import->view;
+    uint64_t known = gp_ingest_next_seq(walk->import->ingest), lost = 0, step;
+    uint64_t next = plausible_next(view, known);
+    for (uint64_t position = known; position < next; position += step) {
+        uint64_t rest = GP_SEGMENT_RECORDS - position % GP_SEGMENT_RECORDS;
+        step = has_slot(view, position / GP_SEGMENT_RECORDS) ? 1 : rest;
+        step = step < next - position ? step : next - position;
+        if (gp_log_read(view, position, &walk->event) == GP_LOG_LOST)
+            lost += step;
+    }
     return pass_over(walk, next, lost);
 }
 

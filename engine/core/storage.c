@@ -21,10 +21,10 @@ static void refuse(ag_context *context, size_t size_bytes, const char *what, int
         return;
     }
     if (limit)
-        snprintf(in_use, sizeof(in_use), "%.2f GiB of %.2f GiB", (double)context->live_bytes / gib,
+        snprintf(in_use, sizeof(in_use), "%.2f GB of %.2f GB", (double)context->live_bytes / gib,
                  (double)limit / gib);
     else
-        snprintf(in_use, sizeof(in_use), "%.2f GiB", (double)context->live_bytes / gib);
+        snprintf(in_use, sizeof(in_use), "%.2f GB", (double)context->live_bytes / gib);
     ag_fail(context, AG_OUT_OF_MEMORY, "%s bytes for %s refused; %s in use",
             ag_commas(size_bytes, bytes), tensor, in_use);
 }
@@ -44,7 +44,7 @@ static int allocate(ag_context *context, size_t size_bytes, void **ret_address)
     char what[64];
 
     if (past_own_limit(context, size_bytes)) {
-        snprintf(what, sizeof(what), "--memory %.2f GiB",
+        snprintf(what, sizeof(what), "--memory %.2f GB",
                  (double)backend->config.memory_bytes / gib);
         gradprof_refused(backend->config.device, size_bytes, what);
         return AG_OUT_OF_MEMORY;

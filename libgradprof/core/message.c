@@ -28,9 +28,10 @@ void gp_message(const char *format, ...)
     errno = saved_errno;
 }
 
+/* 1 GB = 1024^3 bytes, as PyTorch users and gradprof-report count. */
 const char *gp_format_bytes(char *text, size_t size, uint64_t bytes)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
     uint64_t hundredths = bytes * 100; /* integers: printf of a double may allocate */
     size_t unit = 0;
 

@@ -59,7 +59,7 @@ def expect_figures(counts, sample, *options, status=0, stderr=""):
 
 THIRD_REFUSED = (
     "sample_accumulate: out of memory in iteration 3: 792,985,600 bytes for the output of "
-    "ConvolutionBackward0 (features.0) refused; 7.87 GiB of 8.00 GiB in use\n"
+    "ConvolutionBackward0 (features.0) refused; 7.87 GB of 8.00 GB in use\n"
 )
 
 
@@ -159,7 +159,7 @@ def options():
     tiny = run("sample_accumulate", "--compute=skip", "--memory=1MiB")
     expect("parameters do not fit", (tiny.returncode, tiny.stderr),
            (3, "sample_accumulate: out of memory before the first iteration: 1,228,800 bytes for the weight of "
-               "features.3 refused; 0.00 GiB of 0.00 GiB in use\n"))
+               "features.3 refused; 0.00 GB of 0.00 GB in use\n"))
 
 
 def faults():

@@ -279,10 +279,10 @@ static void a_refusal_is_told_with_its_place(void **state)
     assert_int_equal(ag_error(context), AG_OUT_OF_MEMORY);
     assert_string_equal(ag_error_text(context),
                         "792,985,600 bytes for the output of ConvolutionBackward0 (features.0) "
-                        "refused; 0.80 GiB of 1.00 GiB in use");
+                        "refused; 0.80 GB of 1.00 GB in use");
     assert_int_equal(heard.refusals, 1); /* and what follows is not tried */
     assert_string_equal(heard.refused_path, "features.0 > ConvolutionBackward0 > output");
-    assert_int_equal(count_of("refused 792985600 by --memory 1.00 GiB\n"), 1);
+    assert_int_equal(count_of("refused 792985600 by --memory 1.00 GB\n"), 1);
     assert_int_equal(heard.nodes.count, 0);
     ag_release(x);
     ag_alexnet_destroy(net);

@@ -71,7 +71,7 @@ static void memory_is_limited(void **state)
         assert_null(more);
         assert_int_equal(ag_error(context), AG_OUT_OF_MEMORY);
         assert_string_equal(ag_error_text(context),
-                            "4 bytes for the output of zeros refused; 0.06 GiB of 0.06 GiB in use");
+                            "4 bytes for the output of zeros refused; 0.06 GB of 0.06 GB in use");
         assert_int_equal(ag_live_bytes(context), 64 << 20);
         ag_clear_error(context);
         assert_int_equal(ag_error(context), AG_OK);

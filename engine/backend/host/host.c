@@ -218,7 +218,7 @@ static void write_description(struct ag_host *host)
 
     cudaGetDeviceProperties(&prop, host->base.config.device);
     ag_onednn_version(version, sizeof(version));
-    snprintf(host->description, sizeof(host->description), "%.64s: %s, %d threads, %.2f GiB memory",
+    snprintf(host->description, sizeof(host->description), "%.64s: %s, %d threads, %.2f GB memory",
              prop.name, version, ag_parallel_threads(),
              (double)prop.totalGlobalMem / (double)(1 << 30));
 }

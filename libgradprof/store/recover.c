@@ -242,7 +242,9 @@ static int recover_with_log(struct recovery *recovery)
         status = recover_dead(recovery);
     else
         snprintf(recovery->result->note, sizeof(recovery->result->note),
-                 "the program is still running: this is what is recorded so far");
+                 "the program is still running (or its log is being imported): this is what is "
+                 "recorded so "
+                 "far");
     close(fd);
     return status;
 }

@@ -190,6 +190,33 @@ static void test_truncated_log(void **state)
     gp_db_close(db);
 }
 
+/* Wherever the file ends: the events before that, and the rest is counted. */
+static void test_truncated_anywhere(void **state)
+{
+    struct store_fixture *fixture = *state;
+    static const long after_header[] = {0, 1, 63, 64, 65, 640, 4095, 4096, GP_SEGMENT_BYTES - 1};
+    for (unsigned i = 0; i < 200; i++)
+        log_builder_alloc(&fixture->log, 0x1000 + i * 16, 1);
+    for (size_t i = 0; i < sizeof(after_header) / sizeof(*after_header); i++) {
+        uint64_t left = (uint64_t)after_header[i] / GP_RECORD_BYTES;
+        left = left < 200 ? left : 200;
+        log_builder_write(&fixture->log, fixture->log_path);
+        assert_int_equal(truncate(fixture->log_path, GP_LOG_HEADER_BYTES + after_header[i]), 0);
+        struct gp_db *db = open_store(fixture);
+        assert_int_equal(result.imported_events, left);
+        /* without a single record nothing says that the segment was there: counted all the same */
+        assert_int_equal(result.lost + result.holes, 200 - left);
+        assert_query(db, "SELECT count(*) FROM allocation", left);
+        gp_db_close(db);
+        unlink(fixture->db_path);
+    }
+    for (long size = 0; size < 3; size++) {
+        log_builder_write(&fixture->log, fixture->log_path);
+        assert_int_equal(truncate(fixture->log_path, size * (GP_LOG_HEADER_BYTES - 1) / 2), 0);
+        expect_error(fixture->db_path, -EINVAL, "truncated");
+    }
+}
+
 /* The database was deleted: what was recycled before is lost. */
 static void test_recycled_segments(void **state)
 {
@@ -391,6 +418,25 @@ static void test_read_only_folder(void **state)
     rmdir(temporary);
 }
 
+static void test_unreadable_database(void **state)
+{
+    struct store_fixture *fixture = *state;
+    int status;
+    script_add_run(&fixture->log, 1);
+    store_ingest_all(fixture);
+    assert_int_equal(chmod(fixture->folder, 0755) | chmod(fixture->db_path, 0), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct gp_db *db;
+        as_somebody_else();
+        int opened =
+            gp_store_open(fixture->db_path, &db, &result, NULL, NULL, error, sizeof(error));
+        _exit(opened == -EACCES && strstr(error, "permission denied") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_no_space(void **state)
 {
     struct store_fixture *fixture = *state;
@@ -499,12 +545,14 @@ int main(void)
         TEST(test_log_of_another_run),
         TEST(test_holes),
         TEST(test_truncated_log),
+        TEST(test_truncated_anywhere),
         TEST(test_recycled_segments),
         TEST(test_damaged_header_words),
         TEST(test_unreadable_log),
         TEST(test_flipped_bytes),
         TEST(test_owner_is_alive),
         TEST(test_read_only_folder),
+        TEST(test_unreadable_database),
         TEST(test_no_space),
         TEST(test_errors),
         TEST(test_damaged_database),

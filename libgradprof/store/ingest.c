@@ -2,8 +2,6 @@
 #include "libgradprof/store/ingest.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

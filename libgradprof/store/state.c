@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "libgradprof/store/ingest_private.h"

@@ -171,6 +171,23 @@ static void define_stack(struct gp_thread *thread, struct gp_entry *stack)
     define(thread, &stack->epoch, &record, content->frame, bytes);
 }
 
+/* The entry of `key`, count + 1 words long: a loop comes by the same few stacks again and again, and a
+ * comparison is half the price of a hash. */
+static struct gp_entry *find_stack(struct gp_thread *thread, const uint64_t *key, size_t count)
+{
+    uint32_t bytes = (uint32_t)((count + 1) * sizeof(*key));
+    uint64_t mixed =
+        (key[1] ^ key[(count + 1) / 2] << 7 ^ count << 13) * UINT64_C(0x9e3779b97f4a7c15);
+    struct gp_entry **recent = &thread->recent[mixed >> 32 & (GP_RECENT_STACKS - 1)];
+
+    if (*recent == NULL || (*recent)->content_bytes != bytes ||
+        memcmp((*recent)->content, key, bytes) != 0)
+        *recent = gp_intern(&stacks, key, bytes);
+    if (*recent == NULL)
+        gp_count(GP_COUNTER_uninterned);
+    return *recent;
+}
+
 uint32_t gp_stack_id(struct gp_thread *thread)
 {
     struct gp_entry *stack;
@@ -181,17 +198,13 @@ uint32_t gp_stack_id(struct gp_thread *thread)
         return 0;
     uint64_t *key = (uint64_t *)(void *)(frames - 1);
     key[0] = atomic_load_explicit(&unloads, memory_order_relaxed);
-    stack = gp_intern(&stacks, key, (uint32_t)((count + 1) * sizeof(*key)));
-    if (stack == NULL) {
-        gp_count(GP_COUNTER_uninterned);
-        return 0;
-    }
-    if (__builtin_expect(!is_defined(&stack->epoch), 0)) {
+    stack = find_stack(thread, key, count);
+    if (__builtin_expect(stack != NULL && !is_defined(&stack->epoch), 0)) {
         uint64_t now = gp_modules_refresh();
         if (now != key[0]) { /* something was unloaded since: the ids of before are history */
             atomic_store_explicit(&unloads, now, memory_order_relaxed);
             key[0] = now;
-            stack = gp_intern(&stacks, key, (uint32_t)((count + 1) * sizeof(*key)));
+            stack = find_stack(thread, key, count);
         }
         if (stack != NULL && !is_defined(&stack->epoch))
             define_stack(thread, stack);

@@ -15,7 +15,8 @@ struct gp_entry;
 
 #define GP_SCOPES_MAX 64u /* nesting remembered; deeper scopes count as their outermost kept one */
 #define GP_STEPS_MAX 16u
-#define GP_OWN_FRAMES 16u /* frames of our own on top of a captured stack */
+#define GP_OWN_FRAMES 16u    /* frames of our own on top of a captured stack */
+#define GP_RECENT_STACKS 64u /* power of two */
 
 struct gp_thread {
     uint32_t tid;
@@ -26,6 +27,7 @@ struct gp_thread {
     uint32_t step_depth;
     struct gp_entry *scope[GP_SCOPES_MAX];     /* interned scope paths, innermost last */
     struct gp_entry *step_label[GP_STEPS_MAX]; /* NULL: no label */
+    struct gp_entry *recent[GP_RECENT_STACKS]; /* stacks seen last, by a cheap hash: no full one */
     uintptr_t stack_end; /* upper bound of the thread's stack, 0: not asked yet */
     void *frames[1 + GP_STACK_DEPTH_MAX + GP_OWN_FRAMES]; /* scratch of a capture, from [1] on */
 };

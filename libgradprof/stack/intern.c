@@ -3,19 +3,30 @@
 
 #include <string.h>
 
+#define LANES 4 /* independent multiplications, which the processor overlaps: a stack is long */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ hash >> 32;
+}
+
 static uint64_t hash_bytes(const unsigned char *bytes, size_t count)
 {
-    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15) ^ count, word;
+    uint64_t lane[LANES] = {count, 1, 2, 3}, word;
 
+    for (; count >= 8 * LANES; bytes += 8 * LANES, count -= 8 * LANES)
+        for (int i = 0; i < LANES; i++) {
+            memcpy(&word, bytes + 8 * i, 8);
+            lane[i] = mix(lane[i], word);
+        }
     for (; count >= 8; bytes += 8, count -= 8) {
         memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        hash ^= hash >> 32;
+        lane[0] = mix(lane[0], word);
     }
     word = 0;
     memcpy(&word, bytes, count);
-    hash = (hash ^ word) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return hash ^ hash >> 29;
+    return mix(mix(mix(lane[0], word) + lane[1], lane[2]), lane[3]);
 }
 
 static struct gp_entry *find(const struct gp_intern_slots *slots, uint64_t hash,

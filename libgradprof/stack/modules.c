@@ -192,14 +192,6 @@ struct gp_module *gp_module_find(uintptr_t address)
     return NULL;
 }
 
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
-extern const char etext[] __attribute__((visibility("hidden")));
-
-bool gp_module_is_own(uintptr_t address)
-{
-    return address >= (uintptr_t)&__ehdr_start && address < (uintptr_t)etext;
-}
-
 void gp_modules_forked(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;

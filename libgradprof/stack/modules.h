@@ -26,8 +26,14 @@ uint64_t gp_modules_refresh(void);
 /* NULL: in no object known at the last refresh. Takes no lock. */
 struct gp_module *gp_module_find(uintptr_t address);
 
-/* Is it in libgradprof itself? */
-bool gp_module_is_own(uintptr_t address);
+/* Bounds of libgradprof's own code, by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static inline bool gp_module_is_own(uintptr_t address)
+{
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)etext;
+}
 
 void gp_modules_forked(void);
 

@@ -7,17 +7,13 @@
 #include <string.h>
 #include <unwind.h> /* types only: _Unwind_Backtrace is looked up at run time */
 
-#include "libgradprof/core/thread.h"
-#include "libgradprof/stack/modules.h"
-
 /* How far a frame chain may reach when the thread's own bounds are not known. */
 #define STACK_BYTES_MAX (UINT64_C(8) << 20)
 
-typedef int (*backtrace_function)(void **buffer, int size);
 typedef _Unwind_Reason_Code (*gcc_backtrace_function)(_Unwind_Trace_Fn, void *);
 typedef _Unwind_Ptr (*gcc_get_ip_function)(struct _Unwind_Context *);
 
-static backtrace_function libunwind_backtrace;
+int (*gp_unwind_fast)(void **frames, int size);
 static gcc_backtrace_function gcc_backtrace;
 static gcc_get_ip_function gcc_get_ip;
 static enum gp_unwind_choice in_use = GP_UNWIND_OFF;
@@ -55,8 +51,8 @@ static bool load_libunwind(void)
         library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return false;
-    libunwind_backtrace = (backtrace_function)dlsym(library, "unw_backtrace");
-    return libunwind_backtrace != NULL;
+    gp_unwind_fast = (int (*)(void **, int))dlsym(library, "unw_backtrace");
+    return gp_unwind_fast != NULL;
 }
 
 /* --- libgcc --------------------------------------------------------------------------------------- */
@@ -132,6 +128,7 @@ walk_frame_pointers(struct gp_thread *thread, void **frames, size_t size)
 
 enum gp_unwind_choice gp_unwind_init(enum gp_unwind_choice wanted)
 {
+    gp_unwind_fast = NULL;
     in_use = wanted;
     if ((wanted == GP_UNWIND_AUTO || wanted == GP_UNWIND_LIBUNWIND) && load_libunwind())
         in_use = GP_UNWIND_LIBUNWIND;
@@ -142,36 +139,17 @@ enum gp_unwind_choice gp_unwind_init(enum gp_unwind_choice wanted)
     return in_use;
 }
 
-static size_t walk(struct gp_thread *thread, size_t size)
+size_t gp_unwind_slowly(struct gp_thread *thread, size_t size)
 {
-    void **frames = thread->frames + 1;
-    struct gcc_walk gcc = {.frames = frames, .size = size};
-    int count;
+    struct gcc_walk gcc = {.frames = thread->frames + 1, .size = size};
 
     switch (in_use) {
-    case GP_UNWIND_LIBUNWIND:
-        count = libunwind_backtrace(frames, (int)size);
-        return count > 0 ? (size_t)count : 0;
     case GP_UNWIND_LIBGCC:
         gcc_backtrace(gcc_frame, &gcc);
         return gcc.count;
     case GP_UNWIND_FP:
-        return walk_frame_pointers(thread, frames, size);
+        return walk_frame_pointers(thread, thread->frames + 1, size);
     default:
         return 0;
     }
-}
-
-size_t gp_unwind_capture(struct gp_thread *thread, size_t depth, void ***ret_frames)
-{
-    size_t count, own = 0;
-
-    if (in_use == GP_UNWIND_OFF)
-        return 0;
-    count = walk(thread, depth + GP_OWN_FRAMES);
-    while (own < count && gp_module_is_own((uintptr_t)thread->frames[1 + own]))
-        own++;
-    count -= own;
-    *ret_frames = thread->frames + 1 + own;
-    return count < depth ? count : depth;
 }

@@ -4,7 +4,8 @@
  * its own RUNTIME_ID, so that a test sees which one served a call.
  *
  *   FAKE_LATENCY_NS=N   busy-wait in each allocation and free, as a driver takes its time
- *   FAKE_CAPACITY=N     bytes of each device (default 1 TiB)
+ *   FAKE_CAPACITY=N     bytes of each device; without it nothing is counted, so that threads share no
+ *                       memory and a benchmark sees the profiler's scaling only
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,28 +20,17 @@
 #endif
 
 #define SIZES (1u << 20) /* allocations are told apart by their low bits */
+#define BLOCK 1024u      /* addresses that a thread takes at a time */
+#define TIB (UINT64_C(1) << 40)
 
 static _Atomic uint64_t next_address, live_bytes[2];
 static _Atomic uint64_t sizes[SIZES];
-static _Atomic int calls;
 static _Thread_local int current_device;
 static _Thread_local int last_error;
 
-GP_EXPORT int fake_runtime_id(void);
-GP_EXPORT int fake_runtime_calls(void);
 GP_EXPORT int cudaGetDevice(int *ret_device);
 GP_EXPORT int cudaSetDevice(int device);
 GP_EXPORT int cudaGetLastError(void);
-
-int fake_runtime_id(void)
-{
-    return RUNTIME_ID;
-}
-
-int fake_runtime_calls(void)
-{
-    return atomic_load(&calls);
-}
 
 static uint64_t setting(const char *name, uint64_t fallback)
 {
@@ -64,13 +54,25 @@ static void take_time(void)
     } while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < latency_ns);
 }
 
+/* UINT64_MAX: not counted. */
 static uint64_t capacity(void)
 {
     static _Atomic uint64_t bytes;
 
     if (bytes == 0)
-        bytes = setting("FAKE_CAPACITY", UINT64_C(1) << 40);
+        bytes = setting("FAKE_CAPACITY", UINT64_MAX);
     return bytes;
+}
+
+static uint64_t next_place(void)
+{
+    static _Thread_local uint64_t place, end;
+
+    if (place == end) {
+        place = atomic_fetch_add_explicit(&next_address, BLOCK, memory_order_relaxed);
+        end = place + BLOCK;
+    }
+    return place++ % SIZES;
 }
 
 /* Addresses name the runtime, the device and the place of the size. */
@@ -78,13 +80,15 @@ static int get(void **ret_address, size_t size_bytes)
 {
     uint64_t place;
 
-    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     take_time();
-    if (size_bytes > capacity() || live_bytes[current_device] + size_bytes > capacity())
+    if (size_bytes > TIB)
         return last_error = 2;
-    place = atomic_fetch_add_explicit(&next_address, 1, memory_order_relaxed) % SIZES;
-    sizes[place] = size_bytes;
-    live_bytes[current_device] += size_bytes;
+    if (capacity() != UINT64_MAX && live_bytes[current_device] + size_bytes > capacity())
+        return last_error = 2;
+    place = next_place();
+    if (capacity() != UINT64_MAX)
+        live_bytes[current_device] += size_bytes;
+    atomic_store_explicit(&sizes[place], size_bytes, memory_order_relaxed);
     *ret_address = (void *)(uintptr_t)((uint64_t)RUNTIME_ID << 44 | (uint64_t)current_device << 40 |
                                        (place + 1) << 9);
     return 0;
@@ -94,13 +98,13 @@ static int put(const void *address)
 {
     uint64_t value = (uintptr_t)address;
 
-    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     take_time();
     if (address == NULL)
         return 0;
     if (value >> 44 != RUNTIME_ID)
         return last_error = 1;
-    live_bytes[value >> 40 & 1] -= sizes[(value >> 9) % SIZES - 1];
+    if (capacity() != UINT64_MAX)
+        live_bytes[value >> 40 & 1] -= sizes[(value >> 9) % SIZES - 1];
     return 0;
 }
 
@@ -170,8 +174,8 @@ gp_cuda_error cudaMallocManaged(void **ret_address, size_t size_bytes, unsigned 
 
 gp_cuda_error cudaMemGetInfo(size_t *ret_free_bytes, size_t *ret_total_bytes)
 {
-    *ret_total_bytes = capacity();
-    *ret_free_bytes = capacity() - live_bytes[current_device];
+    *ret_total_bytes = capacity() == UINT64_MAX ? TIB : capacity();
+    *ret_free_bytes = *ret_total_bytes - live_bytes[current_device];
     return 0;
 }
 
@@ -181,7 +185,7 @@ gp_cuda_error cudaGetDeviceProperties(struct gp_cuda_device_prop *ret_prop, int 
         return last_error = 101;
     memset(ret_prop, 0, sizeof(*ret_prop));
     strcpy(ret_prop->name, "fake device");
-    ret_prop->total_bytes = capacity();
+    ret_prop->total_bytes = capacity() == UINT64_MAX ? TIB : capacity();
     return 0;
 }
 

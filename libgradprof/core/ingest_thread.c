@@ -24,10 +24,11 @@
 #define DRAIN_HOLE_NS UINT64_C(500000000) /* ... when the process is waiting to exit */
 #define RETRY_NS UINT64_C(2000000000)     /* between attempts to open the database again */
 #define STALL_NS UINT64_C(20000000000)    /* exit does not wait longer than this without progress */
+#define CLOSE_NS UINT64_C(120000000000) /* ... nor than this for the database's last transaction */
 #define IDLE_MIN_NS 1000000u
 #define IDLE_MAX_NS 50000000u
 
-enum { RUNNING, FINISH_WANTED, FINISHED, GAVE_UP };
+enum { RUNNING, FINISH_WANTED, CLOSING, FINISHED, GAVE_UP };
 
 static struct {
     struct gp_ingest *ingest; /* NULL: the database cannot be written at the moment */
@@ -242,6 +243,7 @@ static void finish(void)
     if (self.ingest != NULL) {
         gp_ingest_get_summary(self.ingest, &final_summary);
         store_counters();
+        atomic_store(&phase, CLOSING);
         int r = gp_ingest_finish(self.ingest, 1);
         self.ingest = NULL;
         if (r == 0) {
@@ -323,19 +325,21 @@ bool gp_ingest_thread_finish(struct gp_ingest_summary *ret_summary)
     int state = RUNNING;
 
     atomic_compare_exchange_strong(&phase, &state, FINISH_WANTED);
-    while ((state = atomic_load(&phase)) == FINISH_WANTED) {
+    while ((state = atomic_load(&phase)) == FINISH_WANTED || state == CLOSING) {
         uint64_t now_ns = gp_time_system_ns(), now = atomic_load(&progress);
         if (now != seen) {
             seen = now;
             since_ns = now_ns;
         }
-        if (now_ns - since_ns > STALL_NS)
+        if (now_ns - since_ns > (state == CLOSING ? CLOSE_NS : STALL_NS)) {
+            pthread_detach(thread_id);
             return false;
+        }
         nanosleep(&pause, NULL);
     }
+    pthread_join(thread_id, NULL);
     if (state != FINISHED)
         return false;
-    pthread_join(thread_id, NULL);
     *ret_summary = final_summary;
     return true;
 }

@@ -138,8 +138,8 @@ static void start_now(struct gp_thread *thread)
     enum gp_unwind_choice wanted = (enum gp_unwind_choice)gp_session.config.unwind;
     enum gp_unwind_choice unwind = gp_unwind_init(wanted);
     if (wanted != GP_UNWIND_AUTO && wanted != unwind)
-        gp_message("GRADPROF_UNWIND=%s: the library was not found; using %s",
-                   gp_unwind_name(wanted), gp_unwind_name(unwind));
+        gp_message("GRADPROF_UNWIND=%s cannot be used here; using %s", gp_unwind_name(wanted),
+                   gp_unwind_name(unwind));
     gp_time_calibrate();
     fill_header(gp_session.log.header);
     gp_log_provision_ahead(&gp_session.log, 1);

@@ -43,10 +43,20 @@ static void *open_beside_us(const char *soname)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* libunwind frees its per-thread cache when a thread ends, under a mutex; ThreadSanitizer's lock
+ * function crashes there, having finished with the thread already (gcc 12, libunwind 1.6). */
+static bool is_thread_sanitized(void)
+{
+    return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 static bool load_libunwind(void)
 {
-    void *library = open_beside_us("libunwind.so.8");
+    void *library;
 
+    if (is_thread_sanitized())
+        return false;
+    library = open_beside_us("libunwind.so.8");
     if (library == NULL)
         library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)

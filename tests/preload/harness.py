@@ -23,6 +23,8 @@ def clean_environment():
     result = {key: value for key, value in os.environ.items() if not key.startswith(drop)}
     # the sanitizer's runtime comes with the host program, but after the preloaded library
     result["ASAN_OPTIONS"] = "verify_asan_link_order=0:detect_leaks=0"
+    result["UBSAN_OPTIONS"] = "halt_on_error=1"
+    result["TSAN_OPTIONS"] = "halt_on_error=1"
     return result
 
 

@@ -3,15 +3,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define ARENAS 8
 #define SLOT_CLASSES 8 /* 512 B, 1 KiB, ... 64 KiB */
 #define SLAB_BYTES ((size_t)1 << 20)
-#define BLOCKS_PER_BATCH 128
-#define HUGE_BYTES ((size_t)4 << 20) /* from here on at most a third is lost to huge pages */
+#define BATCH_BYTES ((size_t)16 << 10) /* of block descriptions */
+#define HUGE_BYTES ((size_t)4 << 20)   /* from here on at most a third is lost to huge pages */
 
 _Static_assert((HC_ALIGNMENT << (SLOT_CLASSES - 1)) == HC_SMALL_BYTES, "classes end at small");
 
@@ -84,10 +83,10 @@ static void push(struct hc_block **list, struct hc_block *block)
 static struct hc_block *new_block(struct arena *arena)
 {
     if (!arena->free_blocks) {
-        struct hc_block *batch = calloc(BLOCKS_PER_BATCH, sizeof(*batch));
+        struct hc_block *batch = map(BATCH_BYTES);
         if (!batch)
             return NULL;
-        for (int i = BLOCKS_PER_BATCH - 1; i >= 0; i--) {
+        for (size_t i = BATCH_BYTES / sizeof(*batch); i-- > 0;) {
             batch[i].arena = (uint8_t)(arena - arenas);
             push(&arena->free_blocks, &batch[i]);
         }

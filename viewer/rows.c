@@ -32,9 +32,8 @@ bool gv_is_device_memory(const struct gv_allocation *a)
 /* Moments at which a row lives whose begin and end stand in the columns `begin` and `begin + 1`. */
 static uint8_t lives_at(const struct gv_rows *rows, struct gp_statement *row, int begin)
 {
-    int64_t from = gp_column_int64(row, begin);
-    bool endless = gp_column_is_null(row, begin + 1);
-    int64_t to = gp_column_int64(row, begin + 1);
+    int64_t from = gp_column_int64(row, begin), to = gp_column_int64(row, begin + 1);
+    bool endless = to == 0 && gp_column_is_null(row, begin + 1);
     uint8_t live = 0;
     for (int m = 0; m < rows->moments; m++)
         if (from <= rows->seq[m] && (endless || to > rows->seq[m]))
@@ -88,8 +87,7 @@ static int node_row(struct gp_statement *row, void *user)
 
 static uint32_t find_column(const struct gv_index *index, struct gp_statement *row, int column)
 {
-    return gp_column_is_null(row, column) ? GV_NONE
-                                          : gv_index_find(index, gp_column_int64(row, column));
+    return gv_index_find(index, gp_column_int64(row, column)); /* no row has the id 0 */
 }
 
 static int edge_row(struct gp_statement *row, void *user)
@@ -150,7 +148,7 @@ static int handle_row(struct gp_statement *row, void *user)
 
 /* ?1, ?2: the first and the last of the moments. What lived at neither nor in between is left out by
  * SQLite itself, which is several times cheaper than fetching it. */
-#define LIVES(begin, end) begin " <= ?2 AND (" end " IS NULL OR " end " > ?1)"
+#define LIVES(begin, end) "(" end " IS NULL OR " end " > ?1) AND " begin " <= ?2"
 
 static const struct {
     const char *sql;

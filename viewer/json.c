@@ -215,7 +215,7 @@ static json_t *root_json(const struct gv_report *report, uint32_t index, bool wi
     json_t *root = json_object();
     if (r->role) {
         struct gv_root one = *r;
-        one.handles = 1; /* the bare name of the role; the count is a field of its own */
+        one.tensors = 1; /* the bare name of the role; the count is a field of its own */
         gv_root_title(&one, NULL, title, sizeof(title));
         set(root, "name", json_string(title));
     } else {
@@ -224,6 +224,7 @@ static json_t *root_json(const struct gv_report *report, uint32_t index, bool wi
     set_place(root, place);
     set_source(root, report, place);
     set(root, "handles", bytes(r->handles));
+    set(root, "tensors", bytes(r->tensors));
     set(root, "retained_bytes", bytes(r->retained_bytes));
     set(root, "own_bytes", bytes(r->own_bytes));
     set(root, "detach_frees_bytes", bytes(r->detach_bytes));

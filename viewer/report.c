@@ -131,6 +131,18 @@ void gv_report_free(struct gv_report *report)
     memset(report, 0, sizeof(*report));
 }
 
+const char *gv_report_program(const struct gv_report *report)
+{
+    const char *argv = gv_meta_text(&report->run, "argv");
+    if (!argv || !*argv)
+        return "program not known";
+    const char *name = argv;
+    for (const char *c = argv; *c && *c != ' '; c++)
+        if (*c == '/')
+            name = c + 1;
+    return name;
+}
+
 const struct gv_failure *gv_report_failure(const struct gv_report *report)
 {
     return report->run.failure_count ? &report->run.failures[report->run.failure_count - 1] : NULL;

@@ -48,6 +48,9 @@ int gv_report_make(const char *path, struct gv_at at,
                    struct gv_report *ret_report, char *error, size_t error_size);
 void gv_report_free(struct gv_report *report);
 
+/* The command line with the folders of the program itself left out, or "program not known". */
+const char *gv_report_program(const struct gv_report *report);
+
 /* The refused allocation that the run ended with, NULL: none was refused. */
 const struct gv_failure *gv_report_failure(const struct gv_report *report);
 

@@ -63,8 +63,10 @@ static int group_handle(struct grouping *g, uint32_t i)
             return r;
         named->value = value;
     }
-    if (!tensor->value)
+    if (!tensor->value) {
         tensor->value = value;
+        g->roots->roots[value - 1].tensors++;
+    }
     g->roots->of_handle[i] = value - 1;
     g->roots->roots[value - 1].handles++;
     return 0;
@@ -118,8 +120,8 @@ void gv_roots_free(struct gv_roots *roots)
 void gv_root_title(const struct gv_root *root, const char *name, char *ret_title, size_t size)
 {
     const char *title = root->role ? whole_roles[root->role] : name ? name : "(unnamed)";
-    if (root->handles > 1)
-        snprintf(ret_title, size, "%s (%" PRIu32 ")", title, root->handles);
+    if (root->tensors > 1)
+        snprintf(ret_title, size, "%s (%" PRIu32 ")", title, root->tensors);
     else
         snprintf(ret_title, size, "%s", title);
 }

@@ -24,6 +24,7 @@ struct gv_root {
     uint32_t name_id; /* of its oldest named handle; 0: unnamed */
     uint32_t site;    /* where that handle got its name */
     uint32_t handles;
+    uint32_t tensors; /* distinct ones among them: two handles on one tensor are one */
     /* filled by retention */
     uint64_t retained_bytes; /* freed if all its handles went */
     uint64_t own_bytes;      /* the tensors themselves, shared or not */

@@ -51,7 +51,7 @@ static const struct {
     {MODULE_NAME, "libgradprof.so"}, {MODULE_NAME, "libhostcuda.so"}, {MODULE_NAME, "libcudart.so"},
     {MODULE_NAME, "libcuda.so"},     {MODULE_NAME, "libc.so"},        {MODULE_NAME, "libc-"},
     {MODULE_NAME, "libstdc++.so"},   {MODULE_NAME, "libpthread"},     {MODULE_NAME, "ld-linux"},
-    {MODULE_NAME, "libag"},          {FUNCTION_NAME, "ag_"},          {FUNCTION_NAME, "gradprof_"},
+    {MODULE_NAME, "ag_backend_"},    {FUNCTION_NAME, "ag_"},          {FUNCTION_NAME, "gradprof_"},
 };
 
 static bool is_foreign(const struct gv_place *place)

@@ -9,9 +9,8 @@
 
 static void head(struct gv_text *text, const struct gv_report *report)
 {
-    const char *argv = gv_meta_text(&report->run, "argv");
     char program[128], path[64], line[256];
-    gv_pad(argv && *argv ? argv : "(program not known)", 44, program, sizeof(program));
+    gv_pad(gv_report_program(report), 44, program, sizeof(program));
     gv_fit_left(report->query.path, 30, path, sizeof(path));
     snprintf(line, sizeof(line), "%s  %s", program, path);
     gv_line(text, GV_DIM, "%s", line);
@@ -173,7 +172,7 @@ static void step_row(struct gv_text *text, const struct gv_report *report,
     char number[16];
     snprintf(number, sizeof(number), "%" PRIu32, step->id);
     if (label && strcmp(label, number) != 0)
-        snprintf(name, sizeof(name), "step %" PRIu32 " %.40s", step->id, label);
+        snprintf(name, sizeof(name), "step %" PRIu32 " (%.40s)", step->id, label);
     char shown[128];
     gv_line(text, GV_PLAIN, "  %s %10s %18s %18s", gv_pad(name, 26, shown, sizeof(shown)),
             gv_size(step->end_bytes).text, gv_count((int64_t)step->end_bytes).text, change);
@@ -221,10 +220,10 @@ static void devices_field(struct gv_text *text, const struct gv_report *report)
 static void run_block(struct gv_text *text, const struct gv_report *report)
 {
     const struct gv_run *run = &report->run;
-    const char *argv = gv_meta_text(run, "argv"), *host = gv_meta_text(run, "host");
+    const char *host = gv_meta_text(run, "host");
     int64_t last_ns = gv_meta_integer(run, "last_ns", -1);
     gv_line(text, GV_BOLD, "RUN");
-    gv_field(text, "program", "%s%s%s", argv && *argv ? argv : "not known", host ? " on " : "",
+    gv_field(text, "program", "%s%s%s", gv_report_program(report), host ? ", on " : "",
              host ? host : "");
     devices_field(text, report);
     gv_field(text, "length", "%s%s%s step%s, %s completed",

@@ -7,13 +7,15 @@
 
 static const char *const unit_names[] = {"B", "KB", "MB", "GB"};
 #define GV_LARGEST_UNIT 3
+#define HALF_GB (UINT64_C(1) << 29)
 
 static int unit_of(uint64_t size_bytes)
 {
     int unit = 0;
     while (unit < GV_LARGEST_UNIT && size_bytes >> (10 * (unit + 1)))
         unit++;
-    return unit;
+    /* 824.99 MB beside 7.06 GB is harder to compare than 0.81 GB */
+    return size_bytes >= HALF_GB ? GV_LARGEST_UNIT : unit;
 }
 
 static struct gv_number size_in(uint64_t size_bytes, int unit)

@@ -12,7 +12,7 @@ struct gv_number {
     char text[GV_NUMBER_MAX];
 };
 
-/* "7.06 GB", "756.25 MB", "40.41 KB", "17 B". */
+/* "7.06 GB", "0.81 GB" (from half a GB on), "233.08 MB", "40.41 KB", "17 B". */
 struct gv_number gv_size(uint64_t size_bytes);
 /* Like gv_size but never below `unit_of_bytes`' own unit, so that two numbers compare at sight:
  * gv_size_like(0.13 GB, 8 GB) is "0.13 GB", not "138.01 MB". */

@@ -38,7 +38,7 @@ static bool past_own_limit(const ag_context *context, size_t size_bytes)
            size_bytes > config->memory_bytes - context->live_bytes;
 }
 
-static int allocate(ag_context *context, size_t size_bytes, void **ret_address)
+static int ag_device_allocate(ag_context *context, size_t size_bytes, void **ret_address)
 {
     struct ag_backend *backend = context->backend;
     char what[64];
@@ -62,7 +62,7 @@ struct ag_storage *ag_storage_new(ag_context *context, size_t size_bytes, const 
         return NULL;
     }
     ag_scope_push(context, GRADPROF_SCOPE_TENSOR, what);
-    status = allocate(context, size_bytes, &storage->address);
+    status = ag_device_allocate(context, size_bytes, &storage->address);
     ag_scope_pop(context, what);
     if (status != AG_OK) {
         refuse(context, size_bytes, what, status);

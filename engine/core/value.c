@@ -11,7 +11,7 @@
 
 static const size_t dtype_bytes[] = {[AG_FLOAT32] = 4, [AG_INT64] = 8, [AG_BOOL] = 1};
 
-static struct ag_value *value_alloc(ag_context *context)
+static struct ag_value *ag_value_alloc(ag_context *context)
 {
     struct ag_value *value = calloc(1, sizeof(*value));
 
@@ -56,7 +56,7 @@ struct ag_value *ag_value_new(ag_context *context, enum ag_dtype dtype, int dims
                 "the %s has an impossible shape: up to %d sizes of 1 and more", what, AG_MAX_DIMS);
         return NULL;
     }
-    value = value_alloc(context);
+    value = ag_value_alloc(context);
     if (!value)
         return NULL;
     value->dtype = dtype;
@@ -71,7 +71,7 @@ struct ag_value *ag_value_new(ag_context *context, enum ag_dtype dtype, int dims
 
 struct ag_value *ag_value_scalar(ag_context *context, float scalar)
 {
-    struct ag_value *value = value_alloc(context);
+    struct ag_value *value = ag_value_alloc(context);
 
     if (value)
         value->scalar = scalar;
@@ -80,7 +80,7 @@ struct ag_value *ag_value_scalar(ag_context *context, float scalar)
 
 struct ag_value *ag_value_view(const struct ag_value *base, int dims, const int64_t *shape)
 {
-    struct ag_value *value = value_alloc(base->context);
+    struct ag_value *value = ag_value_alloc(base->context);
 
     if (!value)
         return NULL;

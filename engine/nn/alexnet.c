@@ -51,8 +51,8 @@ static bool has_parameters(const struct layer *layer)
     return layer->kind == CONV || layer->kind == LINEAR;
 }
 
-static bool make_parameters(ag_context *context, const struct layer *layer,
-                            struct ag_parameter *ret_weight, struct ag_parameter *ret_bias)
+static bool ag_make_parameters(ag_context *context, const struct layer *layer,
+                               struct ag_parameter *ret_weight, struct ag_parameter *ret_bias)
 {
     int64_t fan_in = layer->kind == CONV ? layer->in * layer->kernel * layer->kernel : layer->in;
     int64_t shape[] = {layer->out, layer->in, layer->kernel, layer->kernel};
@@ -77,7 +77,7 @@ ag_alexnet *ag_alexnet_create(ag_context *context)
     for (size_t i = 0; i < LAYERS; i++) {
         if (!has_parameters(&layers[i]))
             continue;
-        if (!make_parameters(context, &layers[i], parameter, parameter + 1)) {
+        if (!ag_make_parameters(context, &layers[i], parameter, parameter + 1)) {
             ag_alexnet_destroy(net);
             return NULL;
         }
@@ -100,8 +100,8 @@ void ag_alexnet_train(ag_alexnet *net, bool training)
     net->training = training;
 }
 
-static ag_tensor *apply(const ag_alexnet *net, const struct layer *layer,
-                        const struct ag_parameter *parameter, ag_tensor *x)
+static ag_tensor *ag_apply_layer(const ag_alexnet *net, const struct layer *layer,
+                                 const struct ag_parameter *parameter, ag_tensor *x)
 {
     switch (layer->kind) {
     case CONV:
@@ -137,7 +137,7 @@ ag_tensor *ag_alexnet_forward(ag_alexnet *net, ag_tensor *x)
         ag_tensor *y;
 
         ag_scope_push(context, GRADPROF_SCOPE_MODULE, layers[i].name);
-        y = apply(net, &layers[i], parameter, x);
+        y = ag_apply_layer(net, &layers[i], parameter, x);
         ag_scope_pop(context, layers[i].name);
         /* Only the newest tensor is held: what the graph does not save goes at once. */
         ag_release(x);

@@ -8,8 +8,8 @@
 
 #include "engine/ops/op.h"
 
-static ag_tensor *uniform(ag_context *context, int dims, const int64_t *shape, float bound,
-                          const char *what)
+static ag_tensor *ag_uniform(ag_context *context, int dims, const int64_t *shape, float bound,
+                             const char *what)
 {
     struct ag_backend *backend = context->backend;
     struct ag_value *value = ag_value_new(context, AG_FLOAT32, dims, shape, what);
@@ -28,7 +28,7 @@ bool ag_parameter_init(struct ag_parameter *parameter, ag_context *context, cons
     ag_tensor *tensor;
 
     ag_scope_push(context, GRADPROF_SCOPE_MODULE, module);
-    tensor = uniform(context, dims, shape, (float)(1.0 / sqrt((double)fan_in)), which);
+    tensor = ag_uniform(context, dims, shape, (float)(1.0 / sqrt((double)fan_in)), which);
     ag_scope_pop(context, module);
     parameter->tensor = tensor;
     if (!tensor)

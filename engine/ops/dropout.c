@@ -5,7 +5,7 @@ static const struct ag_node_type dropout_type = {
     .name = "NativeDropoutBackward0", .slots = {"result1"}, /* the mask */
 };
 
-static struct ag_value *mask_new(ag_context *context, struct ag_value **output)
+static struct ag_value *ag_mask_new(ag_context *context, struct ag_value **output)
 {
     struct ag_value *mask;
 
@@ -39,7 +39,7 @@ ag_tensor *ag_dropout(ag_tensor *input, float p, bool training)
 
     ag_op_begin(context, dropout_type.name);
     output = ag_value_new(context, AG_FLOAT32, value->dims, value->shape, "output");
-    mask = mask_new(context, &output);
+    mask = ag_mask_new(context, &output);
     if (ag_op_real(output))
         ag_op_done(&output, backend->ops->dropout_forward(
                                 backend, ag_value_floats(value), ag_value_floats(output),

@@ -11,7 +11,7 @@ static const struct ag_node_type addmm_type = {
 };
 
 /* A 2-D view of the same storage, rows and columns exchanged. */
-static struct ag_value *transpose(struct ag_value *matrix)
+static struct ag_value *ag_transpose(struct ag_value *matrix)
 {
     struct ag_value *view =
         ag_value_view(matrix, 2, (int64_t[]){matrix->shape[1], matrix->shape[0]});
@@ -23,7 +23,8 @@ static struct ag_value *transpose(struct ag_value *matrix)
 }
 
 /* bias[n] + mat1[m, k] mat2[k, n]; `mat2` may be a transposed view */
-static struct ag_value *addmm(struct ag_value *bias, struct ag_value *mat1, struct ag_value *mat2)
+static struct ag_value *ag_addmm(struct ag_value *bias, struct ag_value *mat1,
+                                 struct ag_value *mat2)
 {
     ag_context *context = mat1->context;
     struct ag_backend *backend = context->backend;
@@ -73,11 +74,11 @@ ag_tensor *ag_linear(ag_tensor *input, ag_tensor *weight, ag_tensor *bias)
         return NULL;
     context = input->value->context;
     ag_op_begin(context, transpose_type.name);
-    view = transpose(weight->value);
+    view = ag_transpose(weight->value);
     ag_op_leave(context, transpose_type.name);
     ag_op_begin(context, addmm_type.name);
     if (view)
-        output = addmm(bias->value, input->value, view);
+        output = ag_addmm(bias->value, input->value, view);
     ag_value_release(view);
     return ag_op_end(context, addmm_type.name, output);
 }

@@ -21,7 +21,9 @@ static void numbers(void **state)
     assert_string_equal(gv_size(0).text, "0 B");
     assert_string_equal(gv_size(1023).text, "1023 B");
     assert_string_equal(gv_size(1024).text, "1.00 KB");
-    assert_string_equal(gv_size(792985600).text, "756.25 MB");
+    assert_string_equal(gv_size(792985600).text, "0.74 GB");
+    assert_string_equal(gv_size(536870911).text, "512.00 MB");
+    assert_string_equal(gv_size(536870912).text, "0.50 GB");
     assert_string_equal(gv_size(UINT64_C(7584251904)).text, "7.06 GB");
     assert_string_equal(gv_size(UINT64_MAX).text, "17179869184.00 GB");
     assert_string_equal(gv_size_like(144716640, UINT64_C(8) << 30).text, "0.13 GB");

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""The samples under the preloaded profiler, and what the report says of them: every published figure to
+the byte, everything attributed, everything adding up. Skipped where the samples are not built.
+--compute=real repeats the rows that a small machine can compute."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+from test_sums import Ledger, Sums
+
+LIBRARY = os.environ.get("GRADPROF_LIBRARY", "")
+SAMPLES = pathlib.Path(os.environ.get("GRADPROF_SAMPLES", "/nonexistent"))
+PARAMETERS, INPUT, OUTPUT, GRAPH = 244403360, 616562688, 4096000, 3173515264
+HELD, STEP_ONE, STEP_MORE = 865062048, 4038577312, 3790077952
+
+# One forward at batch 1024 (PyTorch 2.11 on a GPU): (node, slot) -> saved slots, bytes in them.
+PUBLISHED = {
+    ("AddmmBackward0", "mat1"): (3, 71303168),
+    ("AddmmBackward0", "mat2"): (3, 234487808),
+    ("ReluBackward0", "result"): (7, 2020081664),
+    ("NativeDropoutBackward0", "result1"): (2, 13631488),
+    ("AdaptiveAvgPool2DBackward0", "self"): (1, 37748736),
+    ("MaxPool2DWithIndicesBackward0", "result1"): (3, 723517440),
+    ("MaxPool2DWithIndicesBackward0", "self"): (3, 1543503872),
+    ("ConvolutionBackward0", "input"): (5, 1383596032),
+    ("ConvolutionBackward0", "weight"): (5, 9874176),
+}
+OPERATIONS = {
+    "ConvolutionBackward0": 5, "ReluBackward0": 7, "MaxPool2DWithIndicesBackward0": 3,
+    "AdaptiveAvgPool2DBackward0": 1, "ViewBackward0": 1, "NativeDropoutBackward0": 2,
+    "AddmmBackward0": 3, "TBackward0": 3, "AccumulateGrad": 16,
+}
+
+
+def line_of(program, text):
+    """Number of the line of samples/<program>.c that holds `text`."""
+    lines = (harness.SOURCE_ROOT / "samples" / f"{program}.c").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+class RealRun(Sums):
+    compute = "skip"
+
+    # the golden databases have their own test
+    test_every_database = test_peak_is_the_highest = None
+
+    @classmethod
+    def setUpClass(cls):
+        if not pathlib.Path(LIBRARY).exists() or not (SAMPLES / "sample_detach").exists():
+            raise unittest.SkipTest("the samples or libgradprof.so are not built")
+        cls.temporary = tempfile.TemporaryDirectory(prefix="gradprof-real-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.documents = {}
+
+    def environment(self, database):
+        return {**os.environ, "LD_PRELOAD": LIBRARY, "GRADPROF_DB": database, "GRADPROF_QUIET": "1"}
+
+    def sample(self, name, *arguments, status=0):
+        """Runs a sample; its own printed byte counts."""
+        result = subprocess.run([SAMPLES / name, f"--compute={self.compute}", "--device=host",
+                                 *arguments], cwd=self.folder, env=self.environment("s.db"),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500,
+                                check=False)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return [int(number.replace(",", ""))
+                for number in re.findall(rb"\(([\d,]+) bytes\)".decode(), result.stdout.decode())]
+
+    def checked(self, *at):
+        document = self.document(*at, "s.db")
+        ledger = Ledger(self.folder / "s.db")
+        self.check_document(document, ledger)
+        for account in ("moment", "peak", "end"):
+            self.assertEqual(document[account]["attributed_percent"], 100.0, account)
+            self.assertEqual(document[account]["unattributed_bytes"], 0, account)
+        self.assertEqual(document["problems"], [])
+        self.assertEqual(document["run"]["counters"], {})
+        return document
+
+    def root(self, document, name):
+        return next(r for r in document["roots"] if r["name"] == name)
+
+    def step_bytes(self, document):
+        return [s["end_bytes"] for s in document["steps"]]
+
+    def test_detach(self):
+        self.assertEqual(self.sample("sample_detach", "--detach=on"), [HELD])
+        document = self.checked()
+        self.assertEqual(self.step_bytes(document), [HELD])
+        self.assertEqual(document["graph"]["nodes"], 0)
+        self.assertEqual(self.root(document, "parameters")["retained_bytes"], PARAMETERS)
+        self.assertEqual(self.root(document, "x")["retained_bytes"], INPUT)
+        self.assertEqual(self.root(document, "y")["retained_bytes"], OUTPUT)
+
+    def test_no_detach(self):
+        self.assertEqual(self.sample("sample_detach", "--detach=off"), [STEP_ONE])
+        document = self.checked()
+        self.assertEqual(self.step_bytes(document), [STEP_ONE])
+        root = self.root(document, "y")
+        self.assertEqual(root["retained_bytes"], GRAPH + OUTPUT)
+        self.assertEqual((root["graphs"], root["nodes"], root["keeps_old_graphs"]), (1, 41, False))
+        self.assertEqual({(n["op"], n["slot"]): (n["count"], n["bytes"])
+                          for n in document["nodes"]}, PUBLISHED)
+        self.assertEqual({o["op"]: o["nodes"] for o in document["graph"]["ops"]}, OPERATIONS)
+
+    def test_no_grad(self):
+        self.assertEqual(self.sample("sample_no_grad"), [HELD])
+        document = self.checked()
+        self.assertEqual(self.step_bytes(document), [HELD])
+        self.assertEqual(document["graph"]["nodes"], 0)
+
+    def test_accumulate_detach(self):
+        if self.compute == "real":
+            self.skipTest("ten forwards take too long here")
+        self.assertEqual(self.sample("sample_accumulate", "--detach=on"), 10 * [HELD])
+        document = self.checked()
+        self.assertEqual(self.step_bytes(document), 10 * [HELD])
+        self.assertFalse(any(r["keeps_old_graphs"] for r in document["roots"]))
+
+    def test_accumulate_no_detach(self):
+        if self.compute == "real":
+            self.skipTest("38 GB of activations")
+        published = [STEP_ONE + i * STEP_MORE for i in range(10)]
+        self.assertEqual(published[-1], 38149278880)
+        self.assertEqual(self.sample("sample_accumulate", "--memory=80GiB"), published)
+        document = self.checked()
+        self.assertEqual(self.step_bytes(document), published)
+        for step in range(1, 11):
+            document = self.checked("--at", f"step:{step}")
+            self.assertEqual(document["moment"]["bytes"], published[step - 1])
+            root = self.root(document, "y_sum")
+            self.assertEqual(root["retained_bytes"],
+                             step * GRAPH + (step - 1) * INPUT + OUTPUT)
+            self.assertEqual((root["graphs"], root["first_step"], root["last_step"]),
+                             (step, 1, step))
+            self.assertEqual(root["nodes"], 26 * step + 16)
+
+    def test_out_of_memory(self):
+        self.assertEqual(self.sample("sample_accumulate", status=3), [STEP_ONE, 7828655264])
+        document = self.checked()
+        self.assertEqual(document["moment"]["moment"], "oom")
+        self.assertEqual(document["moment"]["bytes"], 7828655264 + INPUT)
+        failure = document["failures"][-1]
+        self.assertEqual((failure["asked_bytes"], failure["step"], failure["scope"]),
+                         (792985600, 3, "features.0 > ConvolutionBackward0 > output"))
+        program = "sample_accumulate"
+        self.assertEqual((pathlib.Path(failure["file"]).name, failure["line"]),
+                         (f"{program}.c", line_of(program, "ag_alexnet_forward")))
+        root = document["roots"][0]
+        self.assertEqual((root["name"], root["retained_bytes"], root["graphs"]),
+                         ("y_sum", 2 * GRAPH + INPUT + INPUT + OUTPUT, 2))
+        self.assertEqual((pathlib.Path(root["file"]).name, root["line"]),
+                         (f"{program}.c", line_of(program, "ag_add(y_sum")))
+        self.assertIn("ag_add(y_sum", root["source"])
+        self.assertEqual(root["detach_frees_bytes"], 2 * GRAPH + 2 * INPUT)
+        text = self.text("s.db")
+        for part in ("OUT OF MEMORY in step 3", "792,985,600 bytes",
+                     "output of ConvolutionBackward0 in module features.0",
+                     "y_sum KEEPS OLD GRAPHS ALIVE", "2 graphs, of steps 1 to 2",
+                     "detach()", "7,580,155,904 bytes"):
+            self.assertIn(part, text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_after_the_exit_nothing_is_left(self):
+        self.sample("sample_detach", "--detach=off", "--batch=2")
+        document = self.checked("--at", "exit")
+        self.assertEqual(document["moment"]["bytes"], 0)
+
+    def test_rebuilt_program(self):
+        """Lines of a program that was rebuilt since would be wrong: none are shown, and it is said."""
+        self.sample("sample_detach", "--batch=2")
+        database = sqlite3.connect(self.folder / "s.db")
+        database.execute("UPDATE module SET build_id = x'00112233' WHERE path_id IN "
+                         "(SELECT id FROM string WHERE text LIKE '%sample_detach')")
+        database.commit()
+        database.close()
+        document = self.document("s.db")
+        self.assertTrue(any("was rebuilt since this run" in p for p in document["problems"]))
+        self.assertIsNone(self.root(document, "x")["line"])
+        self.assertIn("sample_detach+0x", self.text("s.db"))
+
+    def test_killed(self):
+        """SIGKILL in the middle: the report imports the log by itself and says so in one line."""
+        with subprocess.Popen([SAMPLES / "sample_accumulate", "--compute=skip", "--device=host",
+                               "--detach=on", "--iterations=1000000", "--batch=8"],
+                              cwd=self.folder, env=self.environment("killed.db"),
+                              stdout=subprocess.DEVNULL) as program:
+            time.sleep(1)
+            program.send_signal(signal.SIGKILL)
+            program.wait()
+        self.assertTrue((self.folder / "killed.db-log").exists())
+        result = self.run_report("--format", "json", "killed.db")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr.decode(), r"^gradprof-report: .*imported [\d,]+ events.*\n$")
+        self.assertFalse((self.folder / "killed.db-log").exists())
+        document = json.loads(result.stdout)
+        self.assertFalse(document["run"]["clean_exit"])
+        self.assertGreater(document["run"]["completed_steps"], 10)
+        self.assertIn("the program was killed", document["problems"][0])
+        again = self.document("killed.db")
+        self.assertEqual(again["moment"], document["moment"])
+        self.check_document(again, Ledger(self.folder / "killed.db"))
+        self.assertIn("nothing to recover", self.text("recover", "killed.db"))
+
+
+if __name__ == "__main__":
+    if "--compute=real" in sys.argv:
+        sys.argv.remove("--compute=real")
+        RealRun.compute = "real"
+    result = unittest.main(exit=False).result
+    sys.exit(1 if not result.wasSuccessful() else 77 if result.testsRun == 0 else 0)

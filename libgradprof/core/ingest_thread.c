@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #define RETRY_NS UINT64_C(2000000000)     /* between attempts to open the database again */
 #define STALL_NS UINT64_C(20000000000)    /* exit does not wait longer than this without progress */
 #define CLOSE_NS UINT64_C(120000000000) /* ... nor than this for the database's last transaction */
+#define REST_SECONDS 2                  /* how long fork() waits for a transaction to end */
 #define IDLE_MIN_NS 1000000u
 #define IDLE_MAX_NS 50000000u
 
@@ -38,7 +40,7 @@ static struct {
     uint64_t pending_below; /* positions taken when the wait for one of them began */
     uint64_t holes_below;   /* unfinished positions below will never be finished */
     uint64_t retire_below; /* segments with holes: a late writer may still store into their slots */
-    uint64_t idle_ns, calibrate_ns;
+    uint64_t idle_ns, pause_ns, calibrate_ns;
     bool warned, finishing;
 } self;
 
@@ -46,6 +48,10 @@ static pthread_t thread_id;
 static _Atomic int phase;
 static _Atomic uint64_t progress; /* events and commits so far */
 static struct gp_ingest_summary final_summary;
+
+static pthread_mutex_t at_work = PTHREAD_MUTEX_INITIALIZER; /* held while SQLite may be in use */
+static _Atomic bool in_sqlite;                              /* the same, for a child to see */
+static _Atomic unsigned forks_waiting;                      /* they go first */
 
 static void warn_database(const char *reason)
 {
@@ -226,14 +232,11 @@ static void calibrate_clock(void)
 
 static void idle(unsigned events)
 {
-    struct timespec pause = {0};
-
     if (events > 0)
         self.idle_ns = IDLE_MIN_NS;
     else if (self.idle_ns < IDLE_MAX_NS)
         self.idle_ns *= 2;
-    pause.tv_nsec = (long)self.idle_ns;
-    nanosleep(&pause, NULL);
+    self.pause_ns = self.idle_ns;
 }
 
 /* --- the thread -------------------------------------------------------------------------------------- */
@@ -282,6 +285,24 @@ static void work(void)
     idle(events);
 }
 
+/* One round of work, and whatever pause it asked for, without the lock. */
+static void take_turn(void (*turn)(void))
+{
+    struct timespec pause = {0};
+
+    while (atomic_load(&forks_waiting) > 0)
+        sched_yield();
+    self.pause_ns = 0;
+    pthread_mutex_lock(&at_work);
+    atomic_store(&in_sqlite, true);
+    turn();
+    atomic_store(&in_sqlite, false);
+    pthread_mutex_unlock(&at_work);
+    pause.tv_nsec = (long)self.pause_ns;
+    if (pause.tv_nsec > 0)
+        nanosleep(&pause, NULL);
+}
+
 static void *run(void *unused)
 {
     struct gp_thread *thread = gp_thread_get();
@@ -291,11 +312,11 @@ static void *run(void *unused)
         thread->guard++; /* for good: what SQLite does here is no part of the program */
         thread->epoch = atomic_load(&gp_session.epoch);
         gp_log_provision_ahead(&gp_session.log, GP_LOG_AHEAD);
-        open_database();
+        take_turn(open_database);
         while (!(self.finishing && is_drained()))
-            work();
+            take_turn(work);
     }
-    finish();
+    take_turn(finish);
     return NULL;
 }
 
@@ -344,7 +365,33 @@ bool gp_ingest_thread_finish(struct gp_ingest_summary *ret_summary)
     return true;
 }
 
-void gp_ingest_thread_forked(void)
+void gp_ingest_thread_rest(struct gp_thread *thread)
 {
+    struct timespec until;
+
+    atomic_fetch_add(&forks_waiting, 1);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += REST_SECONDS;
+    int r = pthread_mutex_clocklock(&at_work, CLOCK_MONOTONIC, &until);
+    thread->forking = r == 0 ? GP_FORK_QUIET : GP_FORK_BUSY;
+}
+
+void gp_ingest_thread_go_on(struct gp_thread *thread)
+{
+    if (thread->forking == GP_FORK_QUIET)
+        pthread_mutex_unlock(&at_work);
+    thread->forking = GP_FORK_NONE;
+    atomic_fetch_sub(&forks_waiting, 1);
+}
+
+bool gp_ingest_thread_forked(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    bool usable = !atomic_load(&in_sqlite);
+
+    at_work = fresh;
+    atomic_store(&forks_waiting, 0);
+    atomic_store(&in_sqlite, false);
     atomic_store(&phase, GAVE_UP); /* the thread stayed with the parent */
+    return usable;
 }

@@ -266,11 +266,11 @@ static void mark_process(void)
 void gp_session_forked(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    int fd = gp_session.log.fd;
+    bool was_active = atomic_load(&gp_session.state) == GP_ACTIVE;
 
     start_lock = fresh;
-    if (atomic_load(&gp_session.state) == GP_ACTIVE)
-        close(fd); /* the parent's lock is the parent's: closing here leaves it */
+    if (was_active)
+        close(gp_session.log.fd); /* the parent's lock is the parent's: closing here leaves it */
     if (atomic_load(&gp_session.state) != GP_OFF)
         atomic_store(&gp_session.state, GP_IDLE);
     gp_session.forked = true;
@@ -279,13 +279,34 @@ void gp_session_forked(void)
     gp_limit_forked();
     gp_children_forked();
     gp_counters_reset();
-    gp_ingest_thread_forked();
-    gp_thread_forked();
+    if (!gp_ingest_thread_forked() && was_active)
+        atomic_store(&gp_session.state, GP_OFF);
+    if (gp_thread_forked())
+        gp_unwind_forked_inside();
     mark_process();
+}
+
+static void before_fork(void)
+{
+    struct gp_thread *thread;
+
+    if (atomic_load(&gp_session.state) != GP_ACTIVE || *gp_process_mark == 0)
+        return;
+    thread = gp_thread_get();
+    if (thread != NULL)
+        gp_ingest_thread_rest(thread);
+}
+
+static void parent_after_fork(void)
+{
+    if (gp_thread_state != NULL && gp_thread_state->forking != GP_FORK_NONE)
+        gp_ingest_thread_go_on(gp_thread_state);
 }
 
 static void child_after_fork(void)
 {
+    if (gp_thread_state != NULL)
+        gp_thread_state->forking = GP_FORK_NONE;
     gp_children_enter();
     gp_session_forked();
 }
@@ -320,5 +341,5 @@ static void __attribute__((constructor)) load(void)
     gp_thread_init();
     gp_children_init();
     mark_process();
-    pthread_atfork(NULL, NULL, child_after_fork);
+    pthread_atfork(before_fork, parent_after_fork, child_after_fork);
 }

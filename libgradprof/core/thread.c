@@ -14,6 +14,30 @@ _Thread_local struct gp_thread *gp_thread_state __attribute__((tls_model("initia
 
 static pthread_key_t exit_key;
 static bool have_exit_key;
+static struct gp_thread *all_threads;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* held for a few stores only */
+
+static void enter_list(struct gp_thread *thread)
+{
+    pthread_mutex_lock(&list_lock);
+    thread->next = all_threads;
+    if (all_threads != NULL)
+        all_threads->previous = thread;
+    all_threads = thread;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void leave_list(struct gp_thread *thread)
+{
+    pthread_mutex_lock(&list_lock);
+    if (thread->next != NULL)
+        thread->next->previous = thread->previous;
+    if (thread->previous != NULL)
+        thread->previous->next = thread->next;
+    else
+        all_threads = thread->next;
+    pthread_mutex_unlock(&list_lock);
+}
 
 static void thread_exits(void *state)
 {
@@ -21,6 +45,8 @@ static void thread_exits(void *state)
 
     if (++thread->exit_round < EXIT_ROUNDS && pthread_setspecific(exit_key, thread) == 0)
         return;
+    thread->guard++; /* a signal must not find us with the lock */
+    leave_list(thread);
     gp_thread_state = NULL;
     gp_pages_unmap(thread, sizeof(*thread));
 }
@@ -41,16 +67,27 @@ struct gp_thread *gp_thread_make(void)
     thread->tid = (uint32_t)gettid();
     thread->guard = 1; /* pthread_setspecific may allocate, and a host's malloc may call us */
     gp_thread_state = thread;
+    enter_list(thread);
     if (have_exit_key)
         pthread_setspecific(exit_key, thread);
     thread->guard = 0;
     return thread;
 }
 
-void gp_thread_forked(void)
+bool gp_thread_forked(void)
 {
-    if (gp_thread_state == NULL)
-        return;
-    gp_thread_state->tid = (uint32_t)gettid();
-    gp_thread_state->epoch = 0;
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    struct gp_thread *own = gp_thread_state;
+    bool capturing = false;
+
+    list_lock = fresh;
+    for (struct gp_thread *thread = all_threads; thread != NULL; thread = thread->next)
+        capturing |= thread != own && thread->capturing;
+    all_threads = own; /* the others' pages stay: unmapping each would make fork slow */
+    if (own == NULL)
+        return capturing;
+    own->next = own->previous = NULL;
+    own->tid = (uint32_t)gettid();
+    own->epoch = 0;
+    return capturing;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,16 @@
 
 /* --- space --------------------------------------------------------------------------------------- */
 
+/* Programs that close every descriptor (daemons) close ours too, and its number may be a file of theirs
+ * by now. */
+static bool owns_descriptor(const struct gp_log *log)
+{
+    struct stat status;
+
+    return fstat(log->fd, &status) == 0 && (uint64_t)status.st_dev == log->file_device &&
+           (uint64_t)status.st_ino == log->file_inode;
+}
+
 /* Real blocks for [offset, offset + bytes): a later store there cannot become SIGBUS. */
 static int reserve(const struct gp_log *log, uint64_t offset, uint64_t bytes)
 {
@@ -29,6 +40,8 @@ static int reserve(const struct gp_log *log, uint64_t offset, uint64_t bytes)
 
     if (log->backing == GP_LOG_MEMORY)
         return 0;
+    if (!owns_descriptor(log))
+        return -EBADF;
     do {
         r = fallocate(log->fd, 0, (off_t)offset, (off_t)bytes) == 0 ? 0 : -errno;
     } while (r == -EINTR);
@@ -67,11 +80,16 @@ static int map_log(struct gp_log *log)
 int gp_log_create(struct gp_log *log, int fd, uint64_t limit_bytes)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    struct stat status;
     int r;
 
+    if (fstat(fd, &status) != 0)
+        return -errno;
     memset(log, 0, sizeof(*log));
     log->lock = fresh;
     log->fd = fd;
+    log->file_device = status.st_dev;
+    log->file_inode = status.st_ino;
     log->slot_limit = limit_bytes / GP_SEGMENT_BYTES;
     if (log->slot_limit < SEGMENTS_MIN)
         log->slot_limit = SEGMENTS_MIN;

@@ -35,7 +35,8 @@ struct gp_log {
     struct gp_log_header *header;
     unsigned char *slots;
     size_t mapping_bytes;
-    int fd; /* holds the owner's lock; -1: none */
+    int fd;                           /* holds the owner's lock; -1: none */
+    uint64_t file_device, file_inode; /* what the fd was when we got it */
     enum gp_log_backing backing;
 
     pthread_mutex_t lock; /* guards all below but the atomics */

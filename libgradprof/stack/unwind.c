@@ -17,6 +17,7 @@ int (*gp_unwind_fast)(void **frames, int size);
 static gcc_backtrace_function gcc_backtrace;
 static gcc_get_ip_function gcc_get_ip;
 static enum gp_unwind_choice in_use = GP_UNWIND_OFF;
+static bool forked_inside;
 
 const char *gp_unwind_name(enum gp_unwind_choice choice)
 {
@@ -54,7 +55,7 @@ static bool load_libunwind(void)
 {
     void *library;
 
-    if (is_thread_sanitized())
+    if (is_thread_sanitized() || forked_inside)
         return false;
     library = open_beside_us("libunwind.so.8");
     if (library == NULL)
@@ -132,6 +133,11 @@ walk_frame_pointers(struct gp_thread *thread, void **frames, size_t size)
         frame = next;
     }
     return count;
+}
+
+void gp_unwind_forked_inside(void)
+{
+    forked_inside = true;
 }
 
 /* --- the choice ----------------------------------------------------------------------------------- */

@@ -17,6 +17,10 @@
 enum gp_unwind_choice gp_unwind_init(enum gp_unwind_choice wanted);
 const char *gp_unwind_name(enum gp_unwind_choice choice);
 
+/* In a child whose parent had a thread inside libunwind when it forked: its locks may be held for
+ * ever, so another unwinder serves from here on. */
+void gp_unwind_forked_inside(void);
+
 /* Not NULL: libunwind is in use. */
 extern int (*gp_unwind_fast)(void **frames, int size);
 /* The other ways. Fills thread->frames[1...]. */
@@ -29,12 +33,14 @@ static inline size_t gp_unwind_capture(struct gp_thread *thread, size_t depth, v
 {
     size_t count, own = 0;
 
+    thread->capturing = true;
     if (gp_unwind_fast != NULL) {
         int found = gp_unwind_fast(thread->frames + 1, (int)(depth + GP_OWN_FRAMES));
         count = found > 0 ? (size_t)found : 0;
     } else {
         count = gp_unwind_slowly(thread, depth + GP_OWN_FRAMES);
     }
+    thread->capturing = false;
     while (own < count && gp_module_is_own((uintptr_t)thread->frames[1 + own]))
         own++;
     count -= own;

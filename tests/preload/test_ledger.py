@@ -65,6 +65,15 @@ class LedgerTest(harness.PreloadTest):
         self.assertEqual(run.status, 0, run.err)
         self.assertEqual(self.query("SELECT count(*) FROM allocation"), [(1 + 2 * 1600,)])
 
+    def test_full_log_loses_nothing(self):
+        """52 MB of events through a log of 16 MiB: threads wait for the database."""
+        run = self.run_host("threads", 4, 100000, 0, env={"GRADPROF_LOG_LIMIT": "16MiB"})
+        self.assertEqual((run.status, run.out), (0, ""), run.err)
+        self.assertEqual(self.query("SELECT count(*), count(free_seq) FROM allocation"),
+                         [(400000, 400000)])
+        self.assertNotIn("dropped_events", self.counters())
+        self.assert_sound()
+
     def test_memory_limit_on_a_device(self):
         env = {"GRADPROF_MEMORY_LIMIT": "0=1GiB"}
         run = self.run_host("limited", env=env)

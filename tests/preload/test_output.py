@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where recordings go, what happens to older ones, and what is said when there is no place."""
 
+import contextlib
 import os
 import subprocess
 import unittest
@@ -68,23 +69,50 @@ class OutputTest(harness.PreloadTest):
             "fp, off); using auto"])
         self.assertEqual(run.files(), ["run.db"])
 
-    def test_full_disk(self):
+    @contextlib.contextmanager
+    def mounted(self, kind, options):
         if os.geteuid() != 0:
-            self.skipTest("only root can mount a small file system")
+            self.skipTest("only root can mount a file system")
+        folder = self.folder / kind
+        folder.mkdir(exist_ok=True)
+        if subprocess.run(["mount", "-t", kind, "-o", options, kind, folder], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest(f"no {kind} can be mounted here")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+    def test_full_disk(self):
         for size, said in (("100k", "cannot make"), ("3m", "run.db")):
-            mounted = self.folder / size
-            mounted.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mounted],
-                              check=False).returncode != 0:
-                self.skipTest("no tmpfs can be mounted here")
-            try:
-                run = self.run_host("threads", 2, 100000, 0, folder=mounted,
-                                    env={"GRADPROF_DB": str(mounted / "run.db")})
+            with self.mounted("tmpfs", f"size={size}") as folder:
+                run = self.run_host("threads", 2, 100000, 0, folder=folder)
                 self.assertEqual((run.status, run.out), (0, ""), run.err)
                 self.assertIn(said, run.err)
                 self.assertLessEqual(len(run.err.splitlines()), 2, run.err)
-            finally:
-                subprocess.run(["umount", mounted], check=True)
+
+    def test_file_system_that_guarantees_no_space(self):
+        with self.mounted("ramfs", "mode=0755") as folder:
+            run = self.leave(folder=folder)
+            self.assertEqual(run.status, 5, run.err)
+            self.assertEqual(self.meta("ramfs/run.db")["log"], "memory")
+            self.assertEqual(self.query("SELECT count(*) FROM allocation", "ramfs/run.db"), [(2,)])
+        self.leave()
+        self.assertEqual(self.meta()["log"], "file")
+
+    def test_many_at_once_in_one_folder(self):
+        environment = harness.clean_environment()
+        environment["LD_PRELOAD"] = harness.LIBRARY
+        processes = [subprocess.Popen([harness.HOSTS / "leave"], cwd=self.folder, env=environment,
+                                      stderr=subprocess.PIPE) for _ in range(12)]
+        for process in processes:
+            _, error = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 5)
+            self.assertRegex(error.decode(),
+                             r"^gradprof: peak [^\n]*; see: gradprof-report run(\.\d+)?\.db\n$")
+        for path in self.folder.iterdir():
+            self.assertNotIn("-log", path.name)
+            self.assert_sound(path.name)
 
 
 if __name__ == "__main__":

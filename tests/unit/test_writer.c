@@ -159,6 +159,23 @@ static void retired_slots_do_not(void **state)
     assert_int_equal(log_under_test.free_slot[0], 1);
 }
 
+/* A daemon closes all descriptors and opens files of its own under the numbers. */
+static void a_stolen_descriptor_is_left_alone(void **state)
+{
+    char name[] = "/tmp/gradprof-writer-XXXXXX";
+    int other = mkstemp(name);
+
+    assert_true(other >= 0);
+    append(0, NULL, 0);
+    assert_int_equal(dup2(other, log_under_test.fd), log_under_test.fd);
+    for (uint64_t i = 1; i < GP_SEGMENT_RECORDS; i++)
+        assert_int_equal(append(i, NULL, 0), i);
+    assert_int_equal(append(0, NULL, 0), UINT64_MAX);
+    assert_int_equal(lseek(other, 0, SEEK_END), 0);
+    close(other);
+    unlink(name);
+}
+
 /* --- with an ingest thread ----------------------------------------------------------------------------- */
 
 #define WRITERS 4
@@ -231,6 +248,7 @@ int main(void)
         LOG_TEST(without_ingest_a_full_log_drops),
         LOG_TEST(recycled_slots_serve_again),
         LOG_TEST(retired_slots_do_not),
+        LOG_TEST(a_stolen_descriptor_is_left_alone),
         LOG_TEST(writers_wait_for_the_reader),
         LOG_TEST(provisioning_keeps_ahead),
     };

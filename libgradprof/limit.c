@@ -32,9 +32,10 @@ uint64_t gp_limit_of(int device)
     return device >= 0 && device < GP_DEVICES_MAX ? limit()->bytes[device] : 0;
 }
 
-static bool keeps_account(const struct gp_cudart *runtime)
+/* On the stand-in too: the program may raise the stand-in's capacity, but not this limit. */
+static bool keeps_account(void)
 {
-    return __builtin_expect(limit()->any, 0) && runtime->kind == GP_RUNTIME_CUDART;
+    return __builtin_expect(limit()->any, 0);
 }
 
 void gp_limit_apply(const struct gp_cudart *runtime)
@@ -95,12 +96,12 @@ static void remember(uintptr_t address, uint64_t bytes, int device)
 
 /* --- the account --------------------------------------------------------------------------------------- */
 
-bool gp_limit_take(const struct gp_cudart *runtime, int device, uint64_t bytes)
+bool gp_limit_take(int device, uint64_t bytes)
 {
     uint64_t most = gp_limit_of(device);
     bool fits;
 
-    if (!keeps_account(runtime) || most == 0)
+    if (!keeps_account() || most == 0)
         return true;
     pthread_mutex_lock(&lock);
     fits = bytes <= most && live[device] <= most - bytes;
@@ -110,10 +111,9 @@ bool gp_limit_take(const struct gp_cudart *runtime, int device, uint64_t bytes)
     return fits;
 }
 
-void gp_limit_settle(const struct gp_cudart *runtime, int device, uint64_t taken_bytes,
-                     const void *address, uint64_t bytes)
+void gp_limit_settle(int device, uint64_t taken_bytes, const void *address, uint64_t bytes)
 {
-    if (!keeps_account(runtime) || gp_limit_of(device) == 0)
+    if (!keeps_account() || gp_limit_of(device) == 0)
         return;
     pthread_mutex_lock(&lock);
     live[device] -= taken_bytes;
@@ -124,12 +124,12 @@ void gp_limit_settle(const struct gp_cudart *runtime, int device, uint64_t taken
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t gp_limit_forget(const struct gp_cudart *runtime, const void *address, int *ret_device)
+uint64_t gp_limit_forget(const void *address, int *ret_device)
 {
     uint64_t bytes = 0;
     struct place *place;
 
-    if (!keeps_account(runtime) || address == NULL)
+    if (!keeps_account() || address == NULL)
         return 0;
     pthread_mutex_lock(&lock);
     place = place_count == 0 ? NULL : find_place(places, place_count, (uintptr_t)address);
@@ -152,9 +152,9 @@ void gp_limit_give(int device, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-void gp_limit_reset(const struct gp_cudart *runtime, int device)
+void gp_limit_reset(int device)
 {
-    if (!keeps_account(runtime) || gp_limit_of(device) == 0)
+    if (!keeps_account() || gp_limit_of(device) == 0)
         return;
     pthread_mutex_lock(&lock);
     live[device] = 0;
@@ -166,12 +166,11 @@ void gp_limit_reset(const struct gp_cudart *runtime, int device)
     pthread_mutex_unlock(&lock);
 }
 
-void gp_limit_show(const struct gp_cudart *runtime, int device, size_t *free_bytes,
-                   size_t *total_bytes)
+void gp_limit_show(int device, size_t *free_bytes, size_t *total_bytes)
 {
     uint64_t most = gp_limit_of(device), left;
 
-    if (!keeps_account(runtime) || most == 0)
+    if (!keeps_account() || most == 0)
         return;
     pthread_mutex_lock(&lock);
     left = live[device] < most ? most - live[device] : 0;

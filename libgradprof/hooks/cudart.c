@@ -433,7 +433,7 @@ static gp_cuda_error reset(struct gp_call *call, gp_cuda_error (*real)(void))
     gp_ledger_reset(call);
     error = real();
     if (error == GP_CUDA_SUCCESS)
-        gp_limit_reset(call->runtime, gp_call_device(call));
+        gp_limit_reset(gp_call_device(call));
     gp_call_end(call);
     return error;
 }
@@ -462,7 +462,7 @@ gp_cuda_error cudaMemGetInfo(size_t *ret_free_bytes, size_t *ret_total_bytes)
     gp_call_begin(&call, "cudaMemGetInfo", CALLER);
     error = call.runtime->cudaMemGetInfo(ret_free_bytes, ret_total_bytes);
     if (error == GP_CUDA_SUCCESS && call.recording)
-        gp_limit_show(call.runtime, gp_call_device(&call), ret_free_bytes, ret_total_bytes);
+        gp_limit_show(gp_call_device(&call), ret_free_bytes, ret_total_bytes);
     gp_call_end(&call);
     return error;
 }
@@ -471,7 +471,7 @@ static gp_cuda_error show_properties(struct gp_call *call, gp_cuda_error error,
                                      struct gp_cuda_device_prop *prop, int device)
 {
     if (error == GP_CUDA_SUCCESS && call->recording)
-        gp_limit_show(call->runtime, device, NULL, &prop->total_bytes);
+        gp_limit_show(device, NULL, &prop->total_bytes);
     gp_call_end(call);
     return error;
 }

@@ -164,7 +164,7 @@ void gp_allocation_begin(struct gp_call *call, enum gp_kind kind, uint64_t bytes
     call->asked_bytes = bytes;
     call->device = device;
     if (gp_session.config.memory_limit.any && call->recording && is_limited(kind)) {
-        call->refused = !gp_limit_take(call->runtime, gp_call_device(call), bytes);
+        call->refused = !gp_limit_take(gp_call_device(call), bytes);
         call->limit_bytes_held = call->refused ? 0 : bytes;
     }
 }
@@ -173,7 +173,7 @@ gp_cuda_error gp_allocation_end(struct gp_call *call, gp_cuda_error error, const
                                 uint64_t bytes, gp_cuda_stream stream)
 {
     if (call->limit_bytes_held > 0)
-        gp_limit_settle(call->runtime, gp_call_device(call), call->limit_bytes_held,
+        gp_limit_settle(gp_call_device(call), call->limit_bytes_held,
                         error == GP_CUDA_SUCCESS ? address : NULL, bytes);
     if (call->recording) {
         if (error == GP_CUDA_SUCCESS && address != NULL)
@@ -210,7 +210,7 @@ void gp_release_begin(struct gp_call *call, enum gp_kind kind, const void *addre
     call->kind = kind;
     if (address == NULL || !call->recording)
         return;
-    call->limit_bytes_held = gp_limit_forget(call->runtime, address, &call->device);
+    call->limit_bytes_held = gp_limit_forget(address, &call->device);
     if (!gp_session_ready(call->thread, false))
         return;
     call->address = address;

@@ -62,13 +62,15 @@ class RealRun(Sums):
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.documents = {}
 
-    def environment(self, database):
-        return {**os.environ, "LD_PRELOAD": LIBRARY, "GRADPROF_DB": database, "GRADPROF_QUIET": "1"}
+    def environment(self, database, **more):
+        return {**os.environ, "LD_PRELOAD": LIBRARY, "GRADPROF_DB": database, "GRADPROF_QUIET": "1",
+                **more}
 
-    def sample(self, name, *arguments, status=0):
+    def sample(self, name, *arguments, status=0, **environment):
         """Runs a sample; its own printed byte counts."""
         result = subprocess.run([SAMPLES / name, f"--compute={self.compute}", "--device=host",
-                                 *arguments], cwd=self.folder, env=self.environment("s.db"),
+                                 *arguments], cwd=self.folder,
+                                env=self.environment("s.db", **environment),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500,
                                 check=False)
         self.assertEqual(result.returncode, status, result.stderr)
@@ -169,6 +171,15 @@ class RealRun(Sums):
                      "detach()", "7,580,155,904 bytes"):
             self.assertIn(part, text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_memory_limit_beats_the_programs_own(self):
+        """The sample sets the stand-in's capacity to 100 GiB; the profiler still refuses at 16."""
+        steps = self.sample("sample_accumulate", "--memory=100GiB", status=3,
+                            GRADPROF_MEMORY_LIMIT="16GiB")
+        self.assertEqual(steps, [STEP_ONE + step * STEP_MORE for step in range(4)])
+        failure = self.checked()["failures"][-1]
+        self.assertEqual((failure["step"], failure["limit_bytes"]), (5, 16 << 30))
+        self.assertGreater(failure["live_bytes"] + failure["asked_bytes"], 16 << 30)
 
     def test_after_the_exit_nothing_is_left(self):
         self.sample("sample_detach", "--detach=off", "--batch=2")

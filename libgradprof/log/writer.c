@@ -237,8 +237,10 @@ static bool help_provision(struct gp_log *log, uint64_t segment)
     int r = 0;
 
     pthread_mutex_lock(&log->lock);
-    if (atomic_load_explicit(&log->provisioned, memory_order_relaxed) <= segment)
+    if (atomic_load_explicit(&log->provisioned, memory_order_relaxed) <= segment) {
+        gp_count(GP_COUNTER_late_segments);
         r = provision_one(log);
+    }
     if (r != 0)
         atomic_store_explicit(&log->full, true, memory_order_relaxed);
     pthread_mutex_unlock(&log->lock);
@@ -252,11 +254,8 @@ static bool wait_for_segment(struct gp_log *log, uint64_t segment)
     bool waited = false;
 
     while (atomic_load_explicit(&log->provisioned, memory_order_acquire) <= segment) {
-        if (!atomic_load_explicit(&log->full, memory_order_relaxed) &&
-            help_provision(log, segment)) {
-            gp_count(GP_COUNTER_late_segments);
+        if (!atomic_load_explicit(&log->full, memory_order_relaxed) && help_provision(log, segment))
             continue;
-        }
         if (!atomic_load_explicit(&log->draining, memory_order_acquire))
             return false;
         uint64_t now_progress = atomic_load_explicit(&log->progress, memory_order_acquire);
@@ -313,6 +312,22 @@ static bool append_continuations(struct gp_log *log, uint64_t position,
     return true;
 }
 
+/* Once a segment, by whoever is in its middle: when the ingest thread falls behind with making space,
+ * the writers do it in turn (0.4 ms for 16,384 events), before all of them have to wait for it. */
+static void help_ahead(struct gp_log *log, uint64_t position)
+{
+    uint64_t wanted = position / GP_SEGMENT_RECORDS + GP_LOG_AHEAD / 2;
+
+    if (atomic_load_explicit(&log->provisioned, memory_order_relaxed) >= wanted ||
+        atomic_load_explicit(&log->full, memory_order_relaxed) ||
+        pthread_mutex_trylock(&log->lock) != 0)
+        return;
+    for (int i = 0; i < 2; i++) /* one more than is used up: to catch up */
+        if (provision_one(log) != 0)
+            break;
+    pthread_mutex_unlock(&log->lock);
+}
+
 static uint64_t dropped(struct gp_log *log)
 {
     atomic_fetch_add_explicit(&log->header->dropped, 1, memory_order_relaxed);
@@ -341,5 +356,7 @@ uint64_t gp_log_append(struct gp_log *log, const struct gp_record *record, const
            sizeof(*record) - sizeof(record->commit));
     line->extra = (uint8_t)extra;
     atomic_store_explicit(&line->commit, position + 1, memory_order_release);
+    if (__builtin_expect(position % GP_SEGMENT_RECORDS == GP_SEGMENT_RECORDS / 2, 0))
+        help_ahead(log, position);
     return position;
 }

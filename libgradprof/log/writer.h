@@ -4,9 +4,12 @@
  *
  * Segments get their slots in order: `provisioned` is the first segment without one, `recycled` the
  * first that still has one. The ingest thread keeps GP_LOG_AHEAD segments provisioned and their pages
- * touched, so that gp_log_append is one atomic add and one line of memory; a thread that outruns it
- * provisions by itself, and when the log has its full size it waits for the ingest thread, as long as
- * that one lives.
+ * touched, so that gp_log_append is one atomic add and one line of memory. When it falls behind, the
+ * writer in the middle of a segment provisions one further on; when the log has its full size, writers
+ * wait for the ingest thread, as long as that one lives.
+ *
+ * The one counter is what limits it: on 16 cores of a server processor 10 M events/s, where the line
+ * travels from core to core. One thread alone does not notice.
  *
  *   recycled <= segment of the first event not yet in the database
  *   provisioned - recycled <= slots in the file <= slot_limit <= GP_SEGMENT_TABLE

@@ -7,7 +7,6 @@ options   every option's check: one line, exit status 2
 faults    the device fails at the n-th call, for every n
 leaks     nothing is lost, by valgrind
 preload   LD_PRELOAD with a bare library name finds what lies along the samples' run path
-real      figures at batch 1024 with real arithmetic (needs 10 GB of memory and minutes)
 """
 import os
 import re
@@ -82,29 +81,6 @@ def rows():
     # the loop of the single-pass samples is steady
     expect_figures([DETACHED] * 3, "sample_detach", skip, "--iterations=3")
     expect_figures([DETACHED] * 3, "sample_no_grad", skip, "--iterations=3")
-
-
-def real():
-    available = 0
-    with open("/proc/meminfo", encoding="ascii") as info:
-        available = int(re.search(r"MemAvailable: +(\d+) kB", info.read()).group(1)) * 1024
-    for name in ["memory.max", "memory/memory.limit_in_bytes"]:
-        try:
-            with open(f"/sys/fs/cgroup/{name}", encoding="ascii") as limit:
-                available = min(available, int(limit.read()))
-        except (OSError, ValueError):
-            pass
-    if available < 10 * 10**9:
-        print(f"needs 10 GB of free memory, {available / 1e9:.1f} GB are there")
-        sys.exit(SKIPPED)
-    probe = run("sample_no_grad", "--compute=skip", "--batch=1")
-    if probe.returncode:
-        print(probe.stderr)
-        sys.exit(SKIPPED)
-    expect_figures([DETACHED], "sample_detach", "--detach=on")
-    expect_figures([DETACHED + GRAPH], "sample_detach", "--detach=off")
-    expect_figures([DETACHED], "sample_no_grad")
-    expect_figures(kept(2), "sample_accumulate", status=3, stderr=THIRD_REFUSED)
 
 
 def wrong_options():
@@ -213,5 +189,5 @@ def preload():
             expect(f"LD_PRELOAD={library} ./{sample}", (result.returncode, not warned), (0, found))
 
 
-{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "preload": preload, "real": real}[suite]()
+{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "preload": preload}[suite]()
 sys.exit(1 if failures else 0)

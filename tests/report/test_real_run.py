@@ -174,6 +174,8 @@ class RealRun(Sums):
 
     def test_memory_limit_beats_the_programs_own(self):
         """The sample sets the stand-in's capacity to 100 GiB; the profiler still refuses at 16."""
+        if self.compute == "real":
+            self.skipTest("16 GB of activations")
         steps = self.sample("sample_accumulate", "--memory=100GiB", status=3,
                             GRADPROF_MEMORY_LIMIT="16GiB")
         self.assertEqual(steps, [STEP_ONE + step * STEP_MORE for step in range(4)])
@@ -223,8 +225,23 @@ class RealRun(Sums):
         self.assertIn("nothing to recover", self.text("recover", "killed.db"))
 
 
+def free_bytes():
+    """What the kernel says is available, cut by this process's memory cgroup."""
+    text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
+    available = int(re.search(r"MemAvailable: +(\d+) kB", text).group(1)) * 1024
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            available = min(available, int(pathlib.Path("/sys/fs/cgroup", name).read_text()))
+        except (OSError, ValueError):
+            pass
+    return available
+
+
 if __name__ == "__main__":
     if "--compute=real" in sys.argv:
+        if free_bytes() < 10 * 10**9:
+            print(f"needs 10 GB of free memory, {free_bytes() / 1e9:.1f} GB are there")
+            sys.exit(77)
         sys.argv.remove("--compute=real")
         RealRun.compute = "real"
     result = unittest.main(exit=False).result

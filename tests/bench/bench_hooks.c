@@ -180,13 +180,16 @@ static double run_row(const char *self, const char *library, const char *unwind,
                       const char *latency, const char *row, const char *count)
 {
     int ends[2];
+    char database[40];
     double result = 0;
     FILE *output;
+    pid_t child;
 
     if (pipe(ends) != 0)
         exit(1);
     fflush(stdout);
-    if (fork() == 0) {
+    child = fork();
+    if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
         setenv("GRADPROF_UNWIND", unwind, 1);
         setenv("GRADPROF_QUIET", "1", 1);
@@ -202,7 +205,9 @@ static double run_row(const char *self, const char *library, const char *unwind,
     if (fscanf(output, "%lf", &result) != 1)
         result = -1;
     fclose(output);
-    wait(NULL);
+    waitpid(child, NULL, 0);
+    snprintf(database, sizeof(database), "bench_hooks.%d.db", (int)child);
+    unlink(database);
     return result;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/hostcuda/heap.h"
 
+#include "engine/hostcuda/mappings.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -10,7 +12,6 @@
 #define SLOT_CLASSES 8 /* 512 B, 1 KiB, ... 64 KiB */
 #define SLAB_BYTES ((size_t)1 << 20)
 #define BATCH_BYTES ((size_t)16 << 10) /* of block descriptions */
-#define HUGE_BYTES ((size_t)4 << 20)   /* from here on at most a third is lost to huge pages */
 
 _Static_assert((HC_ALIGNMENT << (SLOT_CLASSES - 1)) == HC_SMALL_BYTES, "classes end at small");
 
@@ -31,10 +32,12 @@ static void lock_arenas(void)
 {
     for (int i = 0; i < ARENAS; i++)
         pthread_mutex_lock(&arenas[i].lock);
+    hc_mappings_lock();
 }
 
 static void unlock_arenas(void)
 {
+    hc_mappings_unlock();
     for (int i = ARENAS - 1; i >= 0; i--)
         pthread_mutex_unlock(&arenas[i].lock);
 }
@@ -158,14 +161,11 @@ static struct hc_block *allocate_large(struct arena *arena, size_t size_bytes)
     pthread_mutex_unlock(&arena->lock);
     if (!block)
         return NULL;
-    block->address = map(mapped_bytes);
+    block->address = hc_mapping_take(mapped_bytes);
     if (!block->address) {
         release_block(block);
         return NULL;
     }
-    /* As on a GPU, whose pages are 2 MiB; the host spends a fifth of the time on first touches. */
-    if (mapped_bytes >= HUGE_BYTES)
-        madvise(block->address, mapped_bytes, MADV_HUGEPAGE);
     block->mapped_bytes = mapped_bytes;
     return block;
 }
@@ -186,7 +186,7 @@ void hc_heap_release(struct hc_block *block)
     struct arena *arena = &arenas[block->arena];
 
     if (block->mapped_bytes) {
-        munmap(block->address, block->mapped_bytes);
+        hc_mapping_give(block->address, block->mapped_bytes);
         release_block(block);
         return;
     }

@@ -5,8 +5,8 @@
  *   block   one allocation: address, size as asked, owner. Every live block is in the table, keyed
  *           by its address; a block is taken out of the table before its memory is given back, so
  *           that an address never has two owners.
- *   large   more than HC_SMALL_BYTES: an anonymous MAP_NORESERVE mapping of its own, unmapped at
- *           once when freed. Pages cost memory only when touched.
+ *   large   more than HC_SMALL_BYTES: a mapping of its own (mappings.h). Pages cost memory only when
+ *           touched.
  *   small   a slot of a slab; slots are powers of two from HC_ALIGNMENT up. A freed slot is reused,
  * its pages are kept. The list of free slots is kept outside them: untouched memory stays
  *           untouched.

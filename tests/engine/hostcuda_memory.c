@@ -2,6 +2,8 @@
 /* Linear, pitched, managed, array and pinned memory of the stand-in. Two devices of 1 GiB. */
 #include "tests/engine/hostcuda_test.h"
 
+#include <unistd.h>
+
 static void capacity_is_exact(void **state)
 {
     void *all, *more;
@@ -45,17 +47,45 @@ static void memory_is_usable_and_apart(void **state)
     }
 }
 
-static void large_memory_reads_as_zero(void **state)
+static size_t resident_bytes(void)
 {
-    unsigned char *block;
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*u %lu", &pages), 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *touched(size_t size_bytes)
+{
+    void *block;
+
+    assert_cuda_ok(cudaMalloc(&block, size_bytes));
+    assert_cuda_ok(cudaMemset(block, 0x5a, size_bytes));
+    return block;
+}
+
+/* Freed mappings serve blocks of their size again, and never make the process larger than its peak. */
+static void freed_memory_is_kept_within_the_peak(void **state)
+{
+    enum { PEAK = 96 };
+    size_t before = resident_bytes(), slack = 4 * MIB;
+    void *first = touched(PEAK * MIB), *again;
 
     (void)state;
-    for (int round = 0; round < 2; round++) {
-        assert_cuda_ok(cudaMalloc((void **)&block, 8 * MIB));
-        for (size_t i = 0; i < 8 * MIB; i += 4096)
-            assert_int_equal(block[i], 0);
-        assert_cuda_ok(cudaMemset(block, 0xff, 8 * MIB));
+    assert_cuda_ok(cudaFree(first));
+    again = touched(PEAK * MIB);
+    assert_ptr_equal(again, first);
+    assert_cuda_ok(cudaFree(again));
+    for (size_t mib = 1; mib < PEAK; mib += 7) {
+        void *block = touched(mib * MIB), *rest = touched((PEAK - mib) * MIB);
+
+        assert_true(resident_bytes() <= before + PEAK * MIB + slack);
         assert_cuda_ok(cudaFree(block));
+        assert_true(resident_bytes() <= before + PEAK * MIB + slack);
+        assert_cuda_ok(cudaFree(rest));
     }
 }
 
@@ -285,9 +315,10 @@ static void reset_frees_the_current_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* first: larger mappings of other tests would set a higher peak */
+        cmocka_unit_test_teardown(freed_memory_is_kept_within_the_peak, nothing_left),
         cmocka_unit_test_teardown(capacity_is_exact, nothing_left),
         cmocka_unit_test_teardown(memory_is_usable_and_apart, nothing_left),
-        cmocka_unit_test_teardown(large_memory_reads_as_zero, nothing_left),
         cmocka_unit_test_teardown(zero_bytes_are_null, nothing_left),
         cmocka_unit_test_teardown(unknown_pointers_are_refused, nothing_left),
         cmocka_unit_test_teardown(frees_charge_the_owner, nothing_left),

@@ -15,12 +15,19 @@ static bool prepare_weights(struct sample *sample)
     return !options->save_weights || ag_alexnet_save(sample->net, options->save_weights) == AG_OK;
 }
 
-bool sample_start(struct sample *sample)
+bool sample_open(struct sample *sample)
 {
     if (ag_context_create(&sample->options.ag, &sample->context) != AG_OK)
         return false;
     printf("device: %s\n", ag_device_text(sample->context));
     fflush(stdout);
+    return true;
+}
+
+bool sample_start(struct sample *sample)
+{
+    if (!sample_open(sample))
+        return false;
     sample->net = ag_alexnet_create(sample->context);
     return sample->net && prepare_weights(sample);
 }
@@ -34,11 +41,10 @@ void sample_step_begin(struct sample *sample)
     ag_step_begin(sample->context, label);
 }
 
-/* 1234567 -> "1,234,567" */
-static void print_commas(size_t value)
+void sample_print_commas(size_t value)
 {
     if (value >= 1000) {
-        print_commas(value / 1000);
+        sample_print_commas(value / 1000);
         printf(",%03zu", value % 1000);
     } else {
         printf("%zu", value);
@@ -52,10 +58,12 @@ bool sample_step_end(struct sample *sample)
     if (ag_error(sample->context) != AG_OK)
         return false;
     ag_step_end(sample->context);
+    if (sample->quiet)
+        return true;
     if (sample->options.iterations > 1)
         printf("iteration %" PRId64 ": ", sample->iteration);
     printf("%.2f GB (", (double)live_bytes / gib);
-    print_commas(live_bytes);
+    sample_print_commas(live_bytes);
     printf(" bytes)\n");
     fflush(stdout);
     return true;

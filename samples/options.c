@@ -18,16 +18,6 @@
 /* All sizes up to the device's, e.g. 8 EiB - 1 */
 #define MAX_MEMORY_BYTES ((uint64_t)INT64_MAX)
 
-typedef bool parse_fn(const char *text, struct sample_options *options);
-
-struct option {
-    const char *name;     /* "--batch" */
-    const char *argument; /* as the help names it */
-    const char *allowed;  /* completes "allowed: ..." */
-    const char *help;
-    parse_fn *parse;
-};
-
 static bool parse_whole(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value)
 {
     unsigned long long value;
@@ -167,11 +157,10 @@ static bool parse_save(const char *text, struct sample_options *options)
     return text[0] != '\0';
 }
 
-static const struct option options_table[] = {
+static const struct sample_option common_options[] = {
     {"--batch", "N", "a whole number from 1 to 1,000,000", "images in a batch", parse_batch},
     {"--iterations", "N", "a whole number from 1 to 1,000,000,000", "passes of the loop",
      parse_iterations},
-    {"--detach", "on|off", "on, off", "drop the graph of each output", parse_detach},
     {"--memory", "SIZE", "a size such as 8GiB, 512MiB, 8GB or 1000000 (bytes)",
      "live within so much device memory", parse_memory},
     {"--device", "NAME", "auto, cuda, host, reference, each also with :N",
@@ -184,22 +173,42 @@ static const struct option options_table[] = {
      parse_threads},
     {"--seed", "N", "a whole number from 0 to 18446744073709551615", "of weights, input, dropout",
      parse_seed},
+    {.name = NULL},
+};
+
+static const struct sample_option alexnet_options[] = {
+    {"--detach", "on|off", "on, off", "drop the graph of each output", parse_detach},
     {"--load-weights", "FILE", "a file name", "use the weights in FILE", parse_load},
     {"--save-weights", "FILE", "a file name", "write the weights to FILE", parse_save},
+    {.name = NULL},
 };
+
+static const struct sample_option *own_options(const struct sample_options *options)
+{
+    return options->own ? options->own : alexnet_options;
+}
+
+static void print_options(const struct sample_option *option)
+{
+    for (; option->name; option++) {
+        int width = printf("  %s%s%s", option->name, option->argument ? "=" : "",
+                           option->argument ? option->argument : "");
+
+        printf("%*s%s\n", width < 30 ? 30 - width : 1, "", option->help);
+    }
+}
 
 static void print_help(const struct sample_options *options, const char *purpose)
 {
     printf("Usage: %s [OPTION]...\n%s\n\n", options->program, purpose);
-    for (size_t i = 0; i < COUNT(options_table); i++) {
-        const struct option *option = &options_table[i];
-        int width = printf("  %s=%s", option->name, option->argument);
-
-        printf("%*s%s\n", width < 30 ? 30 - width : 1, "", option->help);
-    }
+    print_options(own_options(options));
+    print_options(common_options);
     printf("  %-28s%s\n\n", "--help", "show this");
-    printf("Defaults here: --batch=%" PRId64 " --iterations=%" PRId64 " --detach=%s --memory=",
-           options->batch, options->iterations, options->detach ? "on" : "off");
+    printf("Defaults here: --batch=%" PRId64 " --iterations=%" PRId64, options->batch,
+           options->iterations);
+    if (!options->own)
+        printf(" --detach=%s", options->detach ? "on" : "off");
+    printf(" --memory=");
     if (options->ag.memory_bytes)
         printf("%zuGiB", options->ag.memory_bytes >> 30);
     else
@@ -208,15 +217,15 @@ static void print_help(const struct sample_options *options, const char *purpose
     printf("Exit status: 0 done, 1 failed, 2 wrong option, 3 out of device memory.\n");
 }
 
-/* The row that `argument` names, up to a "=" in it. */
-static const struct option *find_option(const char *argument)
+/* The row of a table that `argument` names, up to a "=" in it. */
+static const struct sample_option *find_option(const struct sample_option *option,
+                                               const char *argument)
 {
     size_t length = strcspn(argument, "=");
 
-    for (size_t i = 0; i < COUNT(options_table); i++)
-        if (strlen(options_table[i].name) == length &&
-            !strncmp(argument, options_table[i].name, length))
-            return &options_table[i];
+    for (; option->name; option++)
+        if (strlen(option->name) == length && !strncmp(argument, option->name, length))
+            return option;
     return NULL;
 }
 
@@ -224,12 +233,21 @@ static const struct option *find_option(const char *argument)
 static void parse_one(char **argv, int *at, struct sample_options *options)
 {
     const char *argument = argv[*at], *equals = strchr(argument, '=');
-    const struct option *option = find_option(argument);
-    const char *text = equals ? equals + 1 : argv[*at + 1]; /* argv[argc] is NULL */
+    const struct sample_option *option = find_option(own_options(options), argument);
+    const char *text;
 
+    if (!option)
+        option = find_option(common_options, argument);
+    if (option && !option->argument && !equals) {
+        option->parse(NULL, options);
+        return;
+    }
+    text = equals ? equals + 1 : argv[*at + 1]; /* argv[argc] is NULL */
     if (!option)
         fprintf(stderr, "%s: unknown option \"%.60s\"; --help lists what there is\n",
                 options->program, argument);
+    else if (!option->argument)
+        fprintf(stderr, "%s: %s takes no value\n", options->program, option->name);
     else if (!text)
         fprintf(stderr, "%s: %s needs a value; allowed: %s\n", options->program, option->name,
                 option->allowed);

@@ -61,6 +61,11 @@ struct ag_gemm {
     int trans_a, trans_b;
 };
 
+struct ag_adam_rates {
+    float beta1, beta2, eps, weight_decay;
+    float step_size, root;
+};
+
 struct ag_backend;
 
 struct ag_backend_ops {
@@ -106,6 +111,58 @@ struct ag_backend_ops {
     /* c[i] = alpha*a[i] + beta*b[i]; c may be a or b; a scalar operand (count 1) is broadcast */
     int (*add)(struct ag_backend *backend, const float *a, int64_t a_count, const float *b,
                int64_t b_count, float *c, int64_t count, float alpha, float beta);
+    /* y[i, j] = x[i, j] - log(sum over j of exp(x[i, j])), per row of `columns` */
+    int (*log_softmax_forward)(struct ag_backend *backend, const float *x, int64_t rows,
+                               int64_t columns, float *y);
+    /* *loss = -(1/rows) sum of x[i, target[i]]; *total_weight = rows. AG_INVALID_ARGUMENT for a target
+     * outside [0, columns), where the backend can see it. */
+    int (*nll_loss_forward)(struct ag_backend *backend, const float *x, const int64_t *target,
+                            int64_t rows, int64_t columns, float *loss, float *total_weight);
+
+    /* --- backward: what the name's forward computes is y = f(x); these give dL/dx from dL/dy --- */
+
+    int (*conv2d_backward_input)(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                 const float *grad_output, const float *weight, float *grad_input);
+    int (*conv2d_backward_weight)(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                  const float *input, const float *grad_output, float *grad_weight);
+    /* grad_bias[c] = sum of grad_output[n, c, h, w] */
+    int (*conv2d_backward_bias)(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                const float *grad_output, float *grad_bias);
+    /* y[j] = sum over i of x[i, j] */
+    int (*sum_rows)(struct ag_backend *backend, const float *x, int64_t rows, int64_t columns,
+                    float *y);
+    /* Of the next three that work element by element, grad_input may be grad_output. */
+    /* grad_input[i] = result[i] > 0 ? grad_output[i] : 0 (a NaN result passes the gradient) */
+    int (*relu_backward)(struct ag_backend *backend, const float *result, const float *grad_output,
+                         float *grad_input, int64_t count);
+    int (*max_pool2d_backward)(struct ag_backend *backend, const struct ag_pool2d *pool,
+                               const float *grad_output, const int64_t *indices, float *grad_input);
+    int (*adaptive_avg_pool2d_backward)(struct ag_backend *backend, const struct ag_pool2d *pool,
+                                        const float *grad_output, float *grad_input);
+    int (*dropout_backward)(struct ag_backend *backend, const float *grad_output,
+                            const uint8_t *mask, float *grad_input, int64_t count, float p);
+    /* grad_input[i, j] = grad_output[i, j] - exp(result[i, j]) * sum over j of grad_output[i, j] */
+    int (*log_softmax_backward)(struct ag_backend *backend, const float *result,
+                                const float *grad_output, int64_t rows, int64_t columns,
+                                float *grad_input);
+    /* grad_input[i, j] = j == target[i] ? -*grad_output / rows : 0 */
+    int (*nll_loss_backward)(struct ag_backend *backend, const float *grad_output,
+                             const int64_t *target, int64_t rows, int64_t columns,
+                             float *grad_input);
+
+    /* --- optimizers: PyTorch's formulas, in place --- */
+
+    /* d = grad + weight_decay * parameter; buffer = momentum * buffer + d (NULL: none, d itself);
+     * parameter -= lr * buffer */
+    int (*sgd_step)(struct ag_backend *backend, const float *grad, float *buffer, int64_t count,
+                    float lr, float momentum, float weight_decay, float *parameter);
+    /* d = grad + weight_decay * parameter; exp_avg = beta1 * exp_avg + (1 - beta1) * d;
+     * exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * d^2;
+     * parameter -= step_size * exp_avg / (sqrt(exp_avg_sq) / root + eps)
+     * where step_size = lr / (1 - beta1^t), root = sqrt(1 - beta2^t) */
+    int (*adam_step)(struct ag_backend *backend, const float *grad, float *exp_avg,
+                     float *exp_avg_sq, int64_t count, const struct ag_adam_rates *rates,
+                     float *parameter);
 };
 
 /* The first member of every backend object. */

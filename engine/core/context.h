@@ -10,7 +10,7 @@
 #include "ag/ag.h"
 #include "engine/backend/backend.h"
 
-#define AG_MAX_SCOPES 8
+#define AG_MAX_SCOPES 24
 #define AG_ERROR_BYTES 512
 
 struct ag_node;
@@ -32,6 +32,7 @@ struct ag_context {
     /* live_bytes = sum of size_bytes over the storages alive; never more than peak_bytes */
     size_t live_bytes, peak_bytes;
     size_t live_storages, live_nodes, live_tensors;
+    uint64_t nodes_made;
 
     struct ag_node *dead; /* nodes without references that wait for their deletion */
     bool sweeping;        /* ... which an outer call is at already */
@@ -51,10 +52,13 @@ void ag_fail(ag_context *context, enum ag_status status, const char *format, ...
 /* A backend call's result: true when it succeeded; else the failure is recorded. */
 bool ag_done(ag_context *context, int status);
 
-/* Names for the profiler and for messages; `name` must outlive the scope. NULL opens nothing, and
+/* Names for the profiler and for messages; `name` must outlive the scope, a module's name also the graph
+ * recorded in it (backward opens the scope again). NULL opens nothing, and
  * must be closed with ag_scope_pop(context, NULL). */
 void ag_scope_push(ag_context *context, int kind, const char *name);
 void ag_scope_pop(ag_context *context, const char *name);
+/* The innermost open module's name; NULL: none. */
+const char *ag_scope_module(const ag_context *context);
 /* "the output of ConvolutionBackward0 (features.0)", from the open scopes */
 void ag_scope_describe(const ag_context *context, const char *what, char *ret_text,
                        size_t text_bytes);

@@ -3,8 +3,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <gradprof/gradprof.h>
+
+#include "engine/core/storage.h"
 
 static const struct ag_node_type accumulate_type = {.name = "AccumulateGrad"};
 
@@ -19,6 +22,8 @@ static struct ag_node *node_new(ag_context *context, const struct ag_node_type *
     node->type = type;
     node->context = context;
     node->refs = 1;
+    node->sequence = ++context->nodes_made;
+    node->module = ag_scope_module(context);
     context->live_nodes++;
     gradprof_node_create(node, type->name);
     return node;
@@ -94,6 +99,8 @@ static bool connect(struct ag_node *node, int inputs, struct ag_value *const *in
     for (node->inputs = 0; node->inputs < inputs; node->inputs++) {
         int slot = node->inputs;
 
+        node->input_shape[slot].dims = input[slot]->dims;
+        memcpy(node->input_shape[slot].sizes, input[slot]->shape, sizeof(input[slot]->shape));
         if (!gradient_node(input[slot], &node->input[slot]))
             return false;
         if (node->input[slot])
@@ -114,6 +121,7 @@ static bool save(struct ag_node *node, int slot, struct ag_value *value,
         ag_value_retain(value);
     }
     node->saved[slot] = value;
+    node->saved_version[slot] = value->storage ? value->storage->version : 0;
     gradprof_save(node, node->type->slots[slot], ag_value_address(value), value->grad_fn);
     return true;
 }
@@ -139,22 +147,37 @@ static bool complete(struct ag_node *node, const struct ag_value *output, int in
     return true;
 }
 
-void ag_record(struct ag_value **output, const struct ag_node_type *type, int inputs,
-               struct ag_value *const *input, struct ag_value *const *saved)
+struct ag_node *ag_record(struct ag_value **output, const struct ag_node_type *type, int inputs,
+                          struct ag_value *const *input, struct ag_value *const *saved)
 {
     struct ag_value *value = *output;
     struct ag_node *node;
 
     if (!value || !ag_records(value->context, inputs, input))
-        return;
+        return NULL;
     node = node_new(value->context, type);
     if (node && complete(node, value, inputs, input, saved)) {
         ag_value_set_grad_fn(value, node);
-        return;
+        return node;
     }
     ag_node_release(node);
     ag_value_release(value);
     *output = NULL;
+    return NULL;
+}
+
+void ag_node_release_saved(struct ag_node *node)
+{
+    for (int slot = 0; slot < AG_MAX_SAVED; slot++) {
+        struct ag_value *value = node->saved[slot];
+
+        if (!value)
+            continue;
+        gradprof_release(node, node->type->slots[slot]);
+        node->saved[slot] = NULL;
+        node->released = true;
+        ag_value_release(value);
+    }
 }
 
 void ag_node_leaf_left(const struct ag_value *leaf)

@@ -32,6 +32,11 @@ static const char *innermost(const ag_context *context, int kind)
     return NULL;
 }
 
+const char *ag_scope_module(const ag_context *context)
+{
+    return innermost(context, GRADPROF_SCOPE_MODULE);
+}
+
 void ag_scope_describe(const ag_context *context, const char *what, char *ret_text,
                        size_t text_bytes)
 {
@@ -44,6 +49,16 @@ void ag_scope_describe(const ag_context *context, const char *what, char *ret_te
         snprintf(ret_text, text_bytes, "%s of %s", what, op ? op : module);
     else
         snprintf(ret_text, text_bytes, "%s", what);
+}
+
+void ag_module_begin(ag_context *context, const char *name)
+{
+    ag_scope_push(context, GRADPROF_SCOPE_MODULE, name);
+}
+
+void ag_module_end(ag_context *context, const char *name)
+{
+    ag_scope_pop(context, name);
 }
 
 void ag_step_begin(ag_context *context, const char *label)

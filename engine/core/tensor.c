@@ -110,6 +110,20 @@ ag_tensor *ag_detach(ag_tensor *tensor)
     return ag_tensor_wrap(ag_value_view(tensor->value, tensor->value->dims, tensor->value->shape));
 }
 
+float ag_item(const ag_tensor *tensor)
+{
+    float value = 0;
+
+    if (!tensor || (tensor->value->storage && !tensor->value->context->real))
+        return 0;
+    if (ag_count(tensor) == 1)
+        ag_to_floats(tensor, &value);
+    else
+        ag_fail(tensor->value->context, AG_INVALID_ARGUMENT,
+                "item: the tensor has %lld elements, not 1", (long long)ag_count(tensor));
+    return value;
+}
+
 enum ag_status ag_to_floats(const ag_tensor *tensor, float *ret_values)
 {
     const struct ag_value *value = tensor->value;

@@ -27,7 +27,8 @@ static struct ag_value *ag_value_alloc(ag_context *context)
 static void set_shape(struct ag_value *value, int dims, const int64_t *shape)
 {
     value->dims = dims;
-    memcpy(value->shape, shape, (size_t)dims * sizeof(*shape));
+    if (dims > 0)
+        memcpy(value->shape, shape, (size_t)dims * sizeof(*shape));
 }
 
 /* Elements of a shape times their size; false when the shape is not one or the product overflows. */
@@ -107,7 +108,20 @@ void ag_value_release(struct ag_value *value)
         value->storage->recorded_views--;
     ag_storage_release(value->storage);
     ag_node_release(value->grad_fn);
+    ag_release(value->grad);
+    free(value->name);
     free(value);
+}
+
+void ag_value_changed(struct ag_value *value)
+{
+    if (value->storage)
+        value->storage->version++;
+}
+
+bool ag_value_alone(const struct ag_value *value)
+{
+    return value->refs == 1 && value->storage && value->storage->refs == 1;
 }
 
 bool ag_value_requires_grad(const struct ag_value *value)

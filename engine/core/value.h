@@ -23,6 +23,7 @@ struct ag_storage {
     ag_context *context;
     int refs;
     int recorded_views; /* values on this storage whose ViewBackward0 a change in place would break */
+    uint64_t version;   /* changes in place so far */
     size_t size_bytes;
     void *address;
 };
@@ -40,6 +41,9 @@ struct ag_value {
     bool leaf_requires_grad;
     struct ag_node *grad_fn;     /* strong */
     struct ag_node *accumulator; /* weak */
+    char *name;                  /* of a parameter: "features.0.weight"; own; NULL: none */
+    ag_tensor
+        *grad; /* of a leaf: what backward added up, a handle of the value's own; NULL: none */
     ag_tensor *handles;
 };
 
@@ -59,6 +63,8 @@ struct ag_value *ag_value_view(const struct ag_value *base, int dims, const int6
 struct ag_value *ag_value_retain(struct ag_value *value);
 void ag_value_release(struct ag_value *value); /* accepts NULL */
 
+/* Nobody else refers to the value or looks at its storage. */
+bool ag_value_alone(const struct ag_value *value);
 bool ag_value_requires_grad(const struct ag_value *value);
 int64_t ag_value_count(const struct ag_value *value);
 void *ag_value_address(const struct ag_value *value); /* NULL for a scalar */
@@ -66,6 +72,11 @@ float *ag_value_floats(const struct ag_value *value);
 
 /* `value` is now the output of `node` (takes over one reference to it). */
 void ag_value_set_grad_fn(struct ag_value *value, struct ag_node *node);
+
+void ag_value_zero_grad(struct ag_value *value); /* the gradient goes */
+
+/* `value` is about to be, or was, changed in place. */
+void ag_value_changed(struct ag_value *value);
 
 /* A handle on `value`; takes over one reference, also on failure. NULL in, NULL out. */
 ag_tensor *ag_tensor_wrap(struct ag_value *value);

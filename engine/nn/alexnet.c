@@ -52,20 +52,22 @@ static bool has_parameters(const struct layer *layer)
 }
 
 static bool ag_make_parameters(ag_context *context, const struct layer *layer,
-                               struct ag_parameter *ret_weight, struct ag_parameter *ret_bias)
+                               ag_tensor **ret_weight, ag_tensor **ret_bias)
 {
     int64_t fan_in = layer->kind == CONV ? layer->in * layer->kernel * layer->kernel : layer->in;
     int64_t shape[] = {layer->out, layer->in, layer->kernel, layer->kernel};
 
-    return ag_parameter_init(ret_weight, context, layer->name, "weight",
-                             layer->kind == CONV ? 4 : 2, shape, fan_in) &&
-           ag_parameter_init(ret_bias, context, layer->name, "bias", 1, shape, fan_in);
+    *ret_weight =
+        ag_parameter(context, layer->name, "weight", layer->kind == CONV ? 4 : 2, shape, fan_in);
+    if (*ret_weight)
+        *ret_bias = ag_parameter(context, layer->name, "bias", 1, shape, fan_in);
+    return *ret_bias;
 }
 
 ag_alexnet *ag_alexnet_create(ag_context *context)
 {
     ag_alexnet *net = calloc(1, sizeof(*net));
-    struct ag_parameter *parameter;
+    ag_tensor **parameter;
 
     if (!net) {
         ag_fail(context, AG_OUT_OF_MEMORY, "no host memory for a network");
@@ -91,8 +93,13 @@ void ag_alexnet_destroy(ag_alexnet *net)
     if (!net)
         return;
     for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++)
-        ag_parameter_finish(&net->parameters[i]);
+        ag_release(net->parameters[i]);
     free(net);
+}
+
+ag_tensor *ag_alexnet_parameter(const ag_alexnet *net, int index)
+{
+    return index >= 0 && index < AG_ALEXNET_PARAMETERS ? net->parameters[index] : NULL;
 }
 
 void ag_alexnet_train(ag_alexnet *net, bool training)
@@ -101,12 +108,11 @@ void ag_alexnet_train(ag_alexnet *net, bool training)
 }
 
 static ag_tensor *ag_apply_layer(const ag_alexnet *net, const struct layer *layer,
-                                 const struct ag_parameter *parameter, ag_tensor *x)
+                                 ag_tensor *const *parameter, ag_tensor *x)
 {
     switch (layer->kind) {
     case CONV:
-        return ag_conv2d(x, parameter[0].tensor, parameter[1].tensor, layer->stride,
-                         layer->padding);
+        return ag_conv2d(x, parameter[0], parameter[1], layer->stride, layer->padding);
     case RELU:
         return ag_relu_(x);
     case MAX_POOL:
@@ -118,14 +124,14 @@ static ag_tensor *ag_apply_layer(const ag_alexnet *net, const struct layer *laye
     case DROPOUT:
         return ag_dropout(x, dropout_p, net->training);
     case LINEAR:
-        return ag_linear(x, parameter[0].tensor, parameter[1].tensor);
+        return ag_linear(x, parameter[0], parameter[1]);
     }
     return NULL;
 }
 
 ag_tensor *ag_alexnet_forward(ag_alexnet *net, ag_tensor *x)
 {
-    const struct ag_parameter *parameter;
+    ag_tensor *const *parameter;
     ag_context *context;
 
     if (!net || !x)

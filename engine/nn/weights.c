@@ -40,13 +40,12 @@ static bool put(FILE *file, const void *data, size_t bytes)
     return fwrite(data, 1, bytes, file) == bytes;
 }
 
-static bool write_parameter(FILE *file, const struct ag_parameter *parameter, float *buffer)
+static bool write_parameter(FILE *file, const ag_tensor *tensor, float *buffer)
 {
-    const ag_tensor *tensor = parameter->tensor;
-    uint32_t name_bytes = (uint32_t)strlen(parameter->name), dims = (uint32_t)ag_dims(tensor);
+    uint32_t name_bytes = (uint32_t)strlen(tensor->value->name), dims = (uint32_t)ag_dims(tensor);
 
-    if (!put(file, &name_bytes, sizeof(name_bytes)) || !put(file, parameter->name, name_bytes) ||
-        !put(file, &dims, sizeof(dims)))
+    if (!put(file, &name_bytes, sizeof(name_bytes)) ||
+        !put(file, tensor->value->name, name_bytes) || !put(file, &dims, sizeof(dims)))
         return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint64_t size = (uint64_t)ag_size(tensor, (int)i);
@@ -66,8 +65,8 @@ static bool write_all(FILE *file, const ag_alexnet *net)
         !put(file, &header.tensors, sizeof(header.tensors)))
         return false;
     for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++) {
-        float *buffer = malloc(tensor_bytes(net->parameters[i].tensor));
-        bool written = buffer && write_parameter(file, &net->parameters[i], buffer);
+        float *buffer = malloc(tensor_bytes(net->parameters[i]));
+        bool written = buffer && write_parameter(file, net->parameters[i], buffer);
 
         free(buffer);
         if (!written)
@@ -102,19 +101,19 @@ static bool get(FILE *file, void *ret_data, size_t bytes)
 }
 
 /* The description in front of a tensor's data equals the parameter's. */
-static bool matches(FILE *file, const struct ag_parameter *parameter)
+static bool matches(FILE *file, const ag_tensor *parameter)
 {
-    char name[AG_PARAMETER_NAME_BYTES] = {0};
+    char name[256] = {0};
     uint32_t name_bytes, dims;
 
     if (!get(file, &name_bytes, sizeof(name_bytes)) || name_bytes >= sizeof(name) ||
-        !get(file, name, name_bytes) || strcmp(name, parameter->name) != 0 ||
-        !get(file, &dims, sizeof(dims)) || dims != (uint32_t)ag_dims(parameter->tensor))
+        !get(file, name, name_bytes) || strcmp(name, parameter->value->name) != 0 ||
+        !get(file, &dims, sizeof(dims)) || dims != (uint32_t)ag_dims(parameter))
         return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint64_t size;
 
-        if (!get(file, &size, sizeof(size)) || size != (uint64_t)ag_size(parameter->tensor, (int)i))
+        if (!get(file, &size, sizeof(size)) || size != (uint64_t)ag_size(parameter, (int)i))
             return false;
     }
     return true;
@@ -141,10 +140,10 @@ static bool check_file(FILE *file, const ag_alexnet *net, const char **ret_what)
         !read_header(file))
         return false;
     for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++) {
-        const struct ag_parameter *parameter = &net->parameters[i];
-        long data_bytes = (long)tensor_bytes(parameter->tensor);
+        const ag_tensor *parameter = net->parameters[i];
+        long data_bytes = (long)tensor_bytes(parameter);
 
-        *ret_what = parameter->name;
+        *ret_what = parameter->value->name;
         if (!matches(file, parameter) || end - ftell(file) < data_bytes ||
             fseek(file, data_bytes, SEEK_CUR) != 0)
             return false;
@@ -153,9 +152,9 @@ static bool check_file(FILE *file, const ag_alexnet *net, const char **ret_what)
     return ftell(file) == end;
 }
 
-static bool read_parameter(FILE *file, const struct ag_parameter *parameter)
+static bool read_parameter(FILE *file, const ag_tensor *parameter)
 {
-    struct ag_value *value = parameter->tensor->value;
+    struct ag_value *value = parameter->value;
     struct ag_backend *backend = value->context->backend;
     size_t bytes = value->storage->size_bytes;
     float *buffer = malloc(bytes);
@@ -174,7 +173,7 @@ static bool read_all(FILE *file, const ag_alexnet *net)
     if (fseek(file, 0, SEEK_SET) != 0 || !read_header(file))
         return false;
     for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++)
-        if (!read_parameter(file, &net->parameters[i]))
+        if (!read_parameter(file, net->parameters[i]))
             return false;
     return true;
 }

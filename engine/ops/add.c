@@ -3,7 +3,17 @@
 
 #include "engine/ops/op.h"
 
-static const struct ag_node_type add_type = {.name = "AddBackward0"};
+/* Both gradients are the output's own; a broadcast operand's is added up by the caller. */
+static bool ag_add_backward(const struct ag_node *node, struct ag_value *grad,
+                            struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    for (int i = 0; i < node->inputs; i++)
+        if (ag_op_wants(node, i))
+            ret_grads[i] = ag_value_retain(grad);
+    return true;
+}
+
+static const struct ag_node_type add_type = {.name = "AddBackward0", .backward = ag_add_backward};
 
 /* The operand whose shape the sum has: the one with more elements, the first at a tie; NULL when the
  * shapes do not fit. */

@@ -1,9 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/op.h"
 
+enum { INPUT, WEIGHT, BIAS };
+
+static bool ag_conv_backward(const struct ag_node *node, struct ag_value *grad,
+                             struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    const struct ag_conv2d *conv = &node->attributes.conv;
+    struct ag_backend *backend = node->context->backend;
+
+    ret_grads[INPUT] = ag_op_grad(node, INPUT, "grad_input");
+    if (ag_op_real(ret_grads[INPUT]))
+        ag_op_done(&ret_grads[INPUT],
+                   backend->ops->conv2d_backward_input(backend, conv, ag_value_floats(grad),
+                                                       ag_value_floats(node->saved[WEIGHT]),
+                                                       ag_value_floats(ret_grads[INPUT])));
+    if (ag_op_wants(node, INPUT) && !ret_grads[INPUT])
+        return false;
+    ret_grads[WEIGHT] = ag_op_grad(node, WEIGHT, "grad_weight");
+    if (ag_op_real(ret_grads[WEIGHT]))
+        ag_op_done(&ret_grads[WEIGHT],
+                   backend->ops->conv2d_backward_weight(
+                       backend, conv, ag_value_floats(node->saved[INPUT]), ag_value_floats(grad),
+                       ag_value_floats(ret_grads[WEIGHT])));
+    if (ag_op_wants(node, WEIGHT) && !ret_grads[WEIGHT])
+        return false;
+    ret_grads[BIAS] = ag_op_grad(node, BIAS, "grad_bias");
+    if (ag_op_real(ret_grads[BIAS]))
+        ag_op_done(&ret_grads[BIAS],
+                   backend->ops->conv2d_backward_bias(backend, conv, ag_value_floats(grad),
+                                                      ag_value_floats(ret_grads[BIAS])));
+    return ag_op_filled(node, ret_grads);
+}
+
 static const struct ag_node_type conv_type = {
     .name = "ConvolutionBackward0",
     .slots = {"input", "weight"},
+    .backward = ag_conv_backward,
 };
 
 static bool describe(const ag_tensor *input, const ag_tensor *weight, const ag_tensor *bias,
@@ -57,6 +90,7 @@ ag_tensor *ag_conv2d(ag_tensor *input, ag_tensor *weight, ag_tensor *bias, int64
     struct ag_backend *backend;
     struct ag_conv2d conv;
     struct ag_value *output;
+    struct ag_node *node;
     ag_context *context;
 
     if (!input || !weight || !bias || !describe(input, weight, bias, stride, padding, &conv))
@@ -71,8 +105,10 @@ ag_tensor *ag_conv2d(ag_tensor *input, ag_tensor *weight, ag_tensor *bias, int64
                                 backend, &conv, ag_value_floats(input->value),
                                 ag_value_floats(weight->value), ag_value_floats(bias->value),
                                 ag_value_floats(output)));
-    ag_record(&output, &conv_type, 3,
-              (struct ag_value *[]){input->value, weight->value, bias->value},
-              (struct ag_value *[AG_MAX_SAVED]){input->value, weight->value});
+    node = ag_record(&output, &conv_type, 3,
+                     (struct ag_value *[]){input->value, weight->value, bias->value},
+                     (struct ag_value *[AG_MAX_SAVED]){input->value, weight->value});
+    if (node)
+        node->attributes.conv = conv;
     return ag_op_end(context, conv_type.name, output);
 }

@@ -45,6 +45,20 @@ ag_tensor *ag_from_floats(ag_context *context, int dims, const int64_t *shape, c
     return ag_op_end(context, name, output);
 }
 
+ag_tensor *ag_from_ints(ag_context *context, int dims, const int64_t *shape, const int64_t *values)
+{
+    static const char name[] = "from_ints";
+    struct ag_backend *backend = context->backend;
+    struct ag_value *output;
+
+    ag_op_begin(context, name);
+    output = ag_value_new(context, AG_INT64, dims, shape, "output");
+    if (ag_op_real(output))
+        ag_op_done(&output, backend->ops->copy_in(backend, ag_value_address(output), values,
+                                                  output->storage->size_bytes));
+    return ag_op_end(context, name, output);
+}
+
 ag_tensor *ag_scalar(ag_context *context, float value)
 {
     return ag_tensor_wrap(ag_value_scalar(context, value));

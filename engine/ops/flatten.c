@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/op.h"
 
-static const struct ag_node_type view_type = {.name = "ViewBackward0"};
+static bool ag_view_backward(const struct ag_node *node, struct ag_value *grad,
+                             struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    ret_grads[0] = ag_value_view(grad, node->input_shape[0].dims, node->input_shape[0].sizes);
+    return ag_op_filled(node, ret_grads);
+}
+
+static const struct ag_node_type view_type = {.name = "ViewBackward0",
+                                              .backward = ag_view_backward};
 
 ag_tensor *ag_flatten(ag_tensor *input)
 {

@@ -3,21 +3,99 @@
  * the product one AddmmBackward0 over bias, x and that view. */
 #include "engine/ops/op.h"
 
-static const struct ag_node_type transpose_type = {.name = "TBackward0"};
-
-static const struct ag_node_type addmm_type = {
-    .name = "AddmmBackward0",
-    .slots = {"mat1", "mat2"},
-};
-
 /* A 2-D view of the same storage, rows and columns exchanged. */
-static struct ag_value *ag_transpose(struct ag_value *matrix)
+static struct ag_value *transposed(const struct ag_value *matrix)
 {
     struct ag_value *view =
         ag_value_view(matrix, 2, (int64_t[]){matrix->shape[1], matrix->shape[0]});
 
     if (view)
         view->transposed = !matrix->transposed;
+    return view;
+}
+
+static bool ag_transpose_backward(const struct ag_node *node, struct ag_value *grad,
+                                  struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    ret_grads[0] = transposed(grad);
+    return ag_op_filled(node, ret_grads);
+}
+
+static const struct ag_node_type transpose_type = {
+    .name = "TBackward0",
+    .backward = ag_transpose_backward,
+};
+
+enum { BIAS, MAT1, MAT2 };
+enum { SAVED_MAT1, SAVED_MAT2 };
+
+/* grad[m, n] mat2[k, n]^T */
+static struct ag_value *ag_gradient_of_mat1(const struct ag_node *node, const struct ag_value *grad)
+{
+    struct ag_backend *backend = node->context->backend;
+    const struct ag_value *mat2 = node->saved[SAVED_MAT2];
+    struct ag_value *result = ag_op_grad(node, MAT1, "grad_mat1");
+
+    if (ag_op_real(result)) {
+        const struct ag_gemm gemm = {
+            .m = grad->shape[0],
+            .n = mat2->shape[0],
+            .k = grad->shape[1],
+            .trans_b = !mat2->transposed,
+        };
+
+        ag_op_done(&result,
+                   backend->ops->gemm(backend, &gemm, ag_value_floats(grad), ag_value_floats(mat2),
+                                      NULL, ag_value_floats(result)));
+    }
+    return result;
+}
+
+/* mat1[m, k]^T grad[m, n], made as its transpose grad^T mat1: then TBackward0's view of it lies as the
+ * weight does, and the leaf takes it over without a copy. */
+static struct ag_value *ag_gradient_of_mat2(const struct ag_node *node, const struct ag_value *grad)
+{
+    struct ag_backend *backend = node->context->backend;
+    const struct ag_value *mat1 = node->saved[SAVED_MAT1];
+    const struct ag_gemm gemm = {
+        .m = grad->shape[1], .n = mat1->shape[1], .k = grad->shape[0], .trans_a = 1};
+    struct ag_value *result =
+        ag_value_new(node->context, AG_FLOAT32, 2, (int64_t[]){gemm.m, gemm.n}, "grad_mat2");
+    struct ag_value *view;
+
+    if (ag_op_real(result))
+        ag_op_done(&result,
+                   backend->ops->gemm(backend, &gemm, ag_value_floats(grad), ag_value_floats(mat1),
+                                      NULL, ag_value_floats(result)));
+    if (!result)
+        return NULL;
+    view = transposed(result);
+    ag_value_release(result);
+    return view;
+}
+
+static bool ag_addmm_backward(const struct ag_node *node, struct ag_value *grad,
+                              struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    if (ag_op_wants(node, BIAS))
+        ret_grads[BIAS] = ag_value_retain(grad); /* one per row: added up by the caller */
+    if (ag_op_wants(node, MAT1) && !(ret_grads[MAT1] = ag_gradient_of_mat1(node, grad)))
+        return false;
+    if (ag_op_wants(node, MAT2))
+        ret_grads[MAT2] = ag_gradient_of_mat2(node, grad);
+    return ag_op_filled(node, ret_grads);
+}
+
+static const struct ag_node_type addmm_type = {
+    .name = "AddmmBackward0",
+    .slots = {"mat1", "mat2"},
+    .backward = ag_addmm_backward,
+};
+
+static struct ag_value *ag_transpose(struct ag_value *matrix)
+{
+    struct ag_value *view = transposed(matrix);
+
     ag_record(&view, &transpose_type, 1, (struct ag_value *[]){matrix}, NULL);
     return view;
 }

@@ -34,6 +34,35 @@ void ag_op_done(struct ag_value **output, int status)
     *output = NULL;
 }
 
+bool ag_op_wants(const struct ag_node *node, int slot)
+{
+    return slot < node->inputs && node->input[slot];
+}
+
+struct ag_value *ag_op_grad(const struct ag_node *node, int slot, const char *what)
+{
+    const struct ag_shape *shape = &node->input_shape[slot];
+
+    if (!ag_op_wants(node, slot))
+        return NULL;
+    return ag_value_new(node->context, AG_FLOAT32, shape->dims, shape->sizes, what);
+}
+
+struct ag_value *ag_op_grad_over(const struct ag_node *node, struct ag_value *grad)
+{
+    if (ag_value_alone(grad))
+        return ag_value_retain(grad);
+    return ag_op_grad(node, 0, "grad_input");
+}
+
+bool ag_op_filled(const struct ag_node *node, struct ag_value *const grads[AG_MAX_INPUTS])
+{
+    for (int i = 0; i < node->inputs; i++)
+        if (node->input[i] && !grads[i])
+            return false;
+    return true;
+}
+
 bool ag_op_check(const ag_tensor *tensor, int dims, const char *what)
 {
     const struct ag_value *value = tensor->value;

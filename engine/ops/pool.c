@@ -1,14 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/op.h"
 
+static bool ag_max_backward(const struct ag_node *node, struct ag_value *grad,
+                            struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    struct ag_backend *backend = node->context->backend;
+
+    ret_grads[0] = ag_op_grad(node, 0, "grad_input");
+    if (ag_op_real(ret_grads[0]))
+        ag_op_done(&ret_grads[0],
+                   backend->ops->max_pool2d_backward(
+                       backend, &node->attributes.pool, ag_value_floats(grad),
+                       ag_value_address(node->saved[1]), ag_value_floats(ret_grads[0])));
+    return ag_op_filled(node, ret_grads);
+}
+
+static bool ag_average_backward(const struct ag_node *node, struct ag_value *grad,
+                                struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    struct ag_backend *backend = node->context->backend;
+
+    ret_grads[0] = ag_op_grad(node, 0, "grad_input");
+    if (ag_op_real(ret_grads[0]))
+        ag_op_done(&ret_grads[0], backend->ops->adaptive_avg_pool2d_backward(
+                                      backend, &node->attributes.pool, ag_value_floats(grad),
+                                      ag_value_floats(ret_grads[0])));
+    return ag_op_filled(node, ret_grads);
+}
+
 static const struct ag_node_type max_pool_type = {
     .name = "MaxPool2DWithIndicesBackward0",
     .slots = {"self", "result1"}, /* result1: the indices */
+    .backward = ag_max_backward,
 };
 
 static const struct ag_node_type average_pool_type = {
     .name = "AdaptiveAvgPool2DBackward0",
     .slots = {"self"},
+    .backward = ag_average_backward,
 };
 
 static bool describe_max(const ag_tensor *input, int64_t kernel, int64_t stride, int64_t padding,
@@ -53,6 +82,7 @@ ag_tensor *ag_max_pool2d(ag_tensor *input, int64_t kernel, int64_t stride, int64
     struct ag_backend *backend;
     struct ag_value *output, *indices = NULL;
     struct ag_pool2d pool;
+    struct ag_node *node;
     ag_context *context;
 
     if (!input || !describe_max(input, kernel, stride, padding, &pool))
@@ -73,8 +103,10 @@ ag_tensor *ag_max_pool2d(ag_tensor *input, int64_t kernel, int64_t stride, int64
         ag_op_done(&output, backend->ops->max_pool2d_forward(
                                 backend, &pool, ag_value_floats(input->value),
                                 ag_value_floats(output), ag_value_address(indices)));
-    ag_record(&output, &max_pool_type, 1, (struct ag_value *[]){input->value},
-              (struct ag_value *[AG_MAX_SAVED]){input->value, indices});
+    node = ag_record(&output, &max_pool_type, 1, (struct ag_value *[]){input->value},
+                     (struct ag_value *[AG_MAX_SAVED]){input->value, indices});
+    if (node)
+        node->attributes.pool = pool;
     ag_value_release(indices);
     return ag_op_end(context, max_pool_type.name, output);
 }
@@ -83,6 +115,7 @@ ag_tensor *ag_adaptive_avg_pool2d(ag_tensor *input, int64_t height, int64_t widt
 {
     struct ag_backend *backend;
     struct ag_value *output;
+    struct ag_node *node;
     ag_context *context;
 
     if (!input || !ag_op_check(input, 4, "adaptive_avg_pool2d: the input"))
@@ -100,7 +133,9 @@ ag_tensor *ag_adaptive_avg_pool2d(ag_tensor *input, int64_t height, int64_t widt
         ag_op_done(&output, backend->ops->adaptive_avg_pool2d_forward(backend, &pool,
                                                                       ag_value_floats(input->value),
                                                                       ag_value_floats(output)));
-    ag_record(&output, &average_pool_type, 1, (struct ag_value *[]){input->value},
-              (struct ag_value *[AG_MAX_SAVED]){input->value});
+    node = ag_record(&output, &average_pool_type, 1, (struct ag_value *[]){input->value},
+                     (struct ag_value *[AG_MAX_SAVED]){input->value});
+    if (node)
+        node->attributes.pool = pool;
     return ag_op_end(context, average_pool_type.name, output);
 }

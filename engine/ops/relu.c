@@ -1,7 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/op.h"
 
-static const struct ag_node_type relu_type = {.name = "ReluBackward0", .slots = {"result"}};
+static bool ag_relu_backward(const struct ag_node *node, struct ag_value *grad,
+                             struct ag_value *ret_grads[AG_MAX_INPUTS])
+{
+    struct ag_backend *backend = node->context->backend;
+
+    ret_grads[0] = ag_op_grad_over(node, grad);
+    if (ag_op_real(ret_grads[0]))
+        ag_op_done(&ret_grads[0],
+                   backend->ops->relu_backward(backend, ag_value_floats(node->saved[0]),
+                                               ag_value_floats(grad), ag_value_floats(ret_grads[0]),
+                                               ag_value_count(grad)));
+    return ag_op_filled(node, ret_grads);
+}
+
+static const struct ag_node_type relu_type = {
+    .name = "ReluBackward0",
+    .slots = {"result"},
+    .backward = ag_relu_backward,
+};
 
 static bool may_change_in_place(struct ag_value *value)
 {
@@ -35,6 +53,7 @@ ag_tensor *ag_relu_(ag_tensor *input)
     backend = context->backend;
     ag_op_begin(context, relu_type.name);
     value = ag_value_retain(input->value);
+    ag_value_changed(value);
     if (ag_op_real(value))
         ag_op_done(&value,
                    backend->ops->relu_forward(backend, ag_value_floats(value),

@@ -55,7 +55,7 @@ struct expected_node {
         const char *slot;
         size_t storage_bytes;
         enum expected_storage storage;
-    } saved[2];
+    } saved[AG_MAX_SAVED];
 };
 
 /* The walk follows the data: input 1 of an AddmmBackward0, input 0 of every other node. TBackward0

@@ -13,7 +13,6 @@ comes to 2e-5 of the output's own size if all errors added up; 1e-4 of the large
 wrong kernel position, a missing bias or a swapped axis changes the output by its own size.
 """
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -25,34 +24,10 @@ try:
     import numpy
     import torch
     import torchvision
+    from weight_file import read_weights, write_weights
 except ImportError as error:
     print(f"PyTorch is not here: {error}")
     sys.exit(SKIPPED)
-
-
-def write_weights(path, state):
-    with open(path, "wb") as file:
-        file.write(b"AGWEIGH1" + struct.pack("<I", len(state)))
-        for name, tensor in state.items():
-            file.write(struct.pack("<I", len(name)) + name.encode())
-            file.write(struct.pack("<I", tensor.dim()) + struct.pack(f"<{tensor.dim()}Q", *tensor.shape))
-            file.write(tensor.detach().numpy().astype("<f4").tobytes())
-
-
-def read_weights(path):
-    state = {}
-    with open(path, "rb") as file:
-        assert file.read(8) == b"AGWEIGH1", "magic"
-        (count,) = struct.unpack("<I", file.read(4))
-        for _ in range(count):
-            (length,) = struct.unpack("<I", file.read(4))
-            name = file.read(length).decode()
-            (dims,) = struct.unpack("<I", file.read(4))
-            shape = struct.unpack(f"<{dims}Q", file.read(8 * dims))
-            values = numpy.fromfile(file, "<f4", int(numpy.prod(shape)))
-            state[name] = torch.from_numpy(values.reshape(shape))
-        assert file.read(1) == b"", "bytes after the last tensor"
-    return state
 
 
 def compare(forward, device, net, weights, x, folder):

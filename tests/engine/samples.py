@@ -5,7 +5,8 @@
 rows      figures at batch 1024 with --compute=skip, to the byte
 options   every option's check: one line, exit status 2
 faults    the device fails at the n-th call, for every n
-leaks     nothing is lost, by valgrind
+leaks     nothing is lost, by valgrind, or by LeakSanitizer in a build with AddressSanitizer
+train     the training loop learns, and each mistake in it shows in bytes and nodes
 preload   LD_PRELOAD with a bare library name finds what lies along the samples' run path
 """
 import os
@@ -106,7 +107,31 @@ def wrong_options():
         yield [unknown], rf'unknown option "{re.escape(unknown)}"; --help lists what there is'
 
 
+TRAIN_CHOICES = {"--keep-loss": "number", "--validation": "no_grad", "--carry-state": "detached",
+                 "--optimizer": "sgd"}
+
+
+def train_options():
+    for option in TRAIN_CHOICES:
+        for value in ["", "yes", "Tensor"]:
+            yield [f"{option}={value}"], rf'{option} cannot be "{value}"; allowed: .+'
+        yield [option], rf"{option} needs a value; allowed: .+"
+    for option in ["--retain-graph", "--cache-features"]:
+        yield [f"{option}=on"], f"{option} takes no value"
+    for unknown in ["--detach=on", "--save-weights=x"]:  # of the other samples
+        yield [unknown], rf'unknown option "{re.escape(unknown)}"; --help lists what there is'
+
+
 def options():
+    for arguments, pattern in train_options():
+        result = run("sample_train", "--compute=skip", "--iterations=1", *arguments)
+        expect(f"sample_train {arguments}: status", (result.returncode, result.stdout), (2, ""))
+        if not re.fullmatch(f"sample_train: {pattern}\n", result.stderr):
+            expect(f"sample_train {arguments}: stderr", result.stderr, pattern)
+    help_text = run("sample_train", "--help").stdout
+    for option in [*TRAIN_CHOICES, "--retain-graph", "--cache-features", "--batch", "--seed"]:
+        expect(f"sample_train --help names {option}", f"  {option}" in help_text, True)
+    expect("sample_train --help", "--detach" in help_text, False)
     for arguments, pattern in wrong_options():
         for sample in ["sample_accumulate", "sample_detach", "sample_no_grad"]:
             # one skipped image, should the option be accepted by mistake
@@ -153,13 +178,20 @@ def faults():
     expect("failing allocations end in status 3", refused, 37)
 
 
-def leaks():
+def leak_checker():
+    """What to put in front of a program, and its environment."""
+    if "address" in os.environ.get("GRADPROF_TEST_SANITIZER", ""):
+        return [], {"ASAN_OPTIONS": "intercept_tls_get_addr=0:detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1"}
     valgrind = shutil.which("valgrind")
-    if not valgrind:
-        print("valgrind is not here")
+    if not valgrind or os.environ.get("GRADPROF_TEST_SANITIZER", "none") != "none":
+        print("no valgrind, or a build that it cannot run")
         sys.exit(SKIPPED)
-    checked = [valgrind, "-q", "--leak-check=full", "--show-leak-kinds=definite,indirect",
-               "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=99"]
+    return [valgrind, "-q", "--leak-check=full", "--show-leak-kinds=definite,indirect",
+            "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=99"], {}
+
+
+def leaks():
+    checked, environment = leak_checker()
     cases = [
         (0, "", ["sample_detach"]),
         (0, "", ["sample_detach", "--detach=off", "--iterations=2"]),
@@ -171,12 +203,65 @@ def leaks():
         (3, "cudaMallocFromPoolAsync:21", ["sample_accumulate", "--batch=1"]),
         (3, "cudaMallocFromPoolAsync:70", ["sample_accumulate", "--batch=1"]),
         (1, "cudaMemPoolCreate:1", ["sample_accumulate", "--batch=1"]),
+        *((0, "", ["sample_train", "--iterations=21", *mistake]) for mistake in MISTAKES.values()),
+        *((3, f"cudaMallocFromPoolAsync:{n}", ["sample_train", "--iterations=11", "--validation=grad"])
+          for n in (3, 12, 30, 45, 60, 75, 200)),
     ]
     for status, fault, (sample, *arguments) in cases:
         command = [*checked, os.path.join(folder, sample), f"--device={device}", "--compute=skip", *arguments]
-        environment = {**os.environ, **({"HOSTCUDA_FAIL": fault} if fault else {})}
-        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        here = {**os.environ, **environment, **({"HOSTCUDA_FAIL": fault} if fault else {})}
+        result = subprocess.run(command, capture_output=True, text=True, env=here)
         expect(f"{sample} {arguments} {fault}: status\n{result.stderr}", result.returncode, status)
+
+
+MISTAKES = {
+    "none": [],
+    "adam": ["--optimizer=adam"],
+    "keep-loss": ["--keep-loss=tensor"],
+    "validation": ["--validation=grad"],
+    "retain-graph": ["--retain-graph"],
+    "cache-features": ["--cache-features"],
+    "carry-state": ["--carry-state=attached"],
+}
+
+
+def train_figures(*options):
+    """By step: (loss, bytes, nodes), and the last line's first and last loss."""
+    result = run("sample_train", *options)
+    expect(f"sample_train {options}: status\n{result.stderr}", result.returncode, 0)
+    found = re.findall(r"^step (\d+): loss ([\d.]+), ([\d,]+) bytes, ([\d,]+) nodes$", result.stdout, re.M)
+    last = re.search(r"^loss ([\d.]+) -> ([\d.]+), mean ", result.stdout, re.M)
+    number = lambda text: int(text.replace(",", ""))
+    return ({int(step): (float(loss), number(size), number(nodes)) for step, loss, size, nodes in found},
+            tuple(map(float, last.groups())) if last else None)
+
+
+def train():
+    # 32 images: features 65,536 bytes, state 8,192, its sum 8,192 saved by output; conv 262,144 saved by
+    # relu and 32,768 by 8: see docs/ENGINE.md for where each comes from
+    base, first_and_last = train_figures()
+    expect("the loss at least halves", first_and_last[1] < first_and_last[0] / 2, True)
+    expect("memory is flat", base[50][1:], base[200][1:])
+    skipped, none = train_figures("--compute=skip")
+    expect("skip: the same bytes and nodes", [f[1:] for f in skipped.values()], [f[1:] for f in base.values()])
+    expect("skip: no loss", none, None)
+    adam, first_and_last = train_figures("--optimizer=adam")
+    expect("Adam learns", first_and_last[1] < first_and_last[0] / 2, True)
+    expect("Adam: two states a parameter", adam[200][1] - base[200][1], (512 * 64 + 64 + 64 * 10 + 10) * 4)
+    kept, _ = train_figures("--keep-loss=tensor")
+    expect("kept losses: 4 bytes a step", kept[200][1] - base[200][1], 199 * 4)
+    expect("kept losses: 7 nodes a step", kept[200][2] - kept[100][2], 700)
+    validation, _ = train_figures("--validation=grad")
+    expect("validation: bytes grow", validation[200][1] - validation[100][1], 10 * 566532)
+    expect("validation: nodes grow", validation[200][2] - validation[100][2], 110)
+    retained, _ = train_figures("--retain-graph")
+    expect("retained: more than the base, but flat", retained[200][1] - base[200][1], 1284)
+    expect("retained: flat", retained[50][1:], retained[200][1:])
+    cached, _ = train_figures("--cache-features")
+    expect("cached: bounded by the number of batches", cached[50][1:], cached[200][1:])
+    expect("cached: 16 graphs", cached[200][1] - base[200][1], 16 * (262144 + 131072 + 98304 + 65536) - 65536)
+    carried, _ = train_figures("--carry-state=attached", "--iterations=50")
+    expect("carried: each step's features stay", carried[50][1] - carried[1][1], 49 * 65536 + 4)
 
 
 def preload():
@@ -189,5 +274,5 @@ def preload():
             expect(f"LD_PRELOAD={library} ./{sample}", (result.returncode, not warned), (0, found))
 
 
-{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "preload": preload}[suite]()
+{"rows": rows, "options": options, "faults": faults, "leaks": leaks, "preload": preload, "train": train}[suite]()
 sys.exit(1 if failures else 0)

@@ -76,16 +76,16 @@ static void initialisation_is_pytorchs(void **state)
 
     assert_fine(context);
     for (size_t i = 0; i < COUNT(names); i++) {
-        const struct ag_parameter *weight = &net->parameters[2 * i], *bias = weight + 1;
+        ag_tensor *weight = net->parameters[2 * i], *bias = net->parameters[2 * i + 1];
         double bound = 1 / sqrt((double)fan_in[i]);
 
         snprintf(name, sizeof(name), "%s.weight", names[i]);
-        assert_string_equal(weight->name, name);
+        assert_string_equal(weight->value->name, name);
         snprintf(name, sizeof(name), "%s.bias", names[i]);
-        assert_string_equal(bias->name, name);
-        assert_true(ag_requires_grad(weight->tensor) && ag_requires_grad(bias->tensor));
-        expect_uniform(weight->tensor, bound);
-        expect_uniform(bias->tensor, bound);
+        assert_string_equal(bias->value->name, name);
+        assert_true(ag_requires_grad(weight) && ag_requires_grad(bias));
+        expect_uniform(weight, bound);
+        expect_uniform(bias, bound);
     }
     ag_alexnet_destroy(net);
     close_context(context);

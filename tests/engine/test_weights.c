@@ -18,7 +18,7 @@ static ag_alexnet *saved, *other;
 static void fingerprint(const ag_alexnet *net, float ret_first[AG_ALEXNET_PARAMETERS])
 {
     for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++) {
-        const ag_tensor *tensor = net->parameters[i].tensor;
+        const ag_tensor *tensor = net->parameters[i];
         float *values = malloc((size_t)ag_count(tensor) * sizeof(float));
 
         assert_non_null(values);

@@ -1,177 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convolution. Tensors are plain NCHW; oneDNN is fastest in layouts of its own. So a batch is done
- * in chunks: bring a chunk of images into oneDNN's layout, convolve, bring the result back, in a
- * workspace small enough to stay in the cache. The weights are brought over once per call.
+ * Convolution and its gradients. Tensors are plain NCHW; oneDNN is fastest in layouts of its own. So a
+ * batch is done in chunks: bring a chunk of images into oneDNN's layout, compute, bring the result
+ * back, in a workspace small enough to stay in the cache. Weights are brought over once per call; the
+ * gradient of the weights is the sum of the chunks'.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "engine/backend/host/host.h"
+#include "engine/backend/host/conv_plan.h"
+#include "engine/backend/host/elementwise.h"
 #include "engine/backend/host/parallel.h"
 #include "engine/backend/host/workspace.h"
 
 #define CHUNK_BYTES                                                                                \
     (AG_WORKSPACE_BYTES / 2) /* of input and output; weights and scratch come on top */
 
-/* Primitives for `shape.n` images. A reorder is zero where the layouts are equal already. */
-struct ag_conv_plan {
-    struct ag_conv_plan *next;
-    struct ag_conv2d shape;
-    bool has_bias;
-    struct ag_primitive convolve;
-    struct ag_primitive bring_input, bring_weight, bring_output;
-    size_t input_bytes, weight_bytes, output_bytes; /* in oneDNN's layout; 0: used in place */
-    size_t scratch_bytes;                           /* the largest of the four */
+/* One call. `plain`: the tensors as the engine knows them, by operand. */
+struct job {
+    const struct ag_onednn *onednn;
+    struct ag_conv_plan
+        *plans[2]; /* for a full chunk, and for what is left at the end (NULL: nothing) */
+    const float *bias;
+    float *plain[AG_CONV_OPERANDS];
+    /* parts of the workspace */
+    char *buffer[AG_CONV_OPERANDS];
+    float *partial; /* a later chunk's gradient of the weights */
+    char *scratch;
+    const void *weight; /* in the layout of the chunk's plan */
 };
 
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
-}
-
-/* What the primitive that converts between `plain` and `native` needs as buffer. */
-static size_t buffer_bytes(const struct ag_primitive *reorder, const dnnl_memory_desc_t *native)
-{
-    return reorder->primitive ? dnnl_memory_desc_get_size(native) : 0;
-}
-
-static int describe(const struct ag_conv2d *s, bool has_bias, dnnl_convolution_desc_t *ret_desc)
-{
-    const dnnl_dims_t input_shape = {s->n, s->c_in, s->h_in, s->w_in};
-    const dnnl_dims_t weight_shape = {s->c_out, s->c_in, s->kernel_h, s->kernel_w};
-    const dnnl_dims_t output_shape = {s->n, s->c_out, s->h_out, s->w_out};
-    const dnnl_dims_t bias_shape = {s->c_out};
-    const dnnl_dims_t strides = {s->stride_h, s->stride_w};
-    const dnnl_dims_t padding = {s->pad_h, s->pad_w};
-    dnnl_memory_desc_t input, weight, bias, output;
-
-    int status = ag_onednn_any(&input, 4, input_shape);
-    if (!status)
-        status = ag_onednn_any(&weight, 4, weight_shape);
-    if (!status)
-        status = ag_onednn_plain(&bias, 1, bias_shape);
-    if (!status)
-        status = ag_onednn_any(&output, 4, output_shape);
-    if (status)
-        return status;
-    return ag_onednn_status(dnnl_convolution_forward_desc_init(
-        ret_desc, dnnl_forward_training, dnnl_convolution_direct, &input, &weight,
-        has_bias ? &bias : NULL, &output, strides, padding, padding));
-}
-
-static int add_convolve_args(struct ag_conv_plan *plan, const struct ag_onednn *onednn)
-{
-    static const struct {
-        int arg;
-        dnnl_query_t query;
-    } args[] = {{DNNL_ARG_SRC, dnnl_query_src_md},
-                {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
-                {DNNL_ARG_DST, dnnl_query_dst_md}};
-    const dnnl_dims_t bias_shape = {plan->shape.c_out};
-    dnnl_memory_desc_t bias;
-    int status = AG_OK;
-
-    for (int i = 0; i < 3 && !status; i++)
-        status = ag_primitive_add(&plan->convolve, onednn, args[i].arg,
-                                  ag_primitive_desc(&plan->convolve, args[i].query));
-    if (!status && plan->has_bias)
-        status = ag_onednn_plain(&bias, 1, bias_shape);
-    if (!status && plan->has_bias)
-        status = ag_primitive_add(&plan->convolve, onednn, DNNL_ARG_BIAS, &bias);
-    return status;
-}
-
-static int add_reorders(struct ag_conv_plan *plan, const struct ag_onednn *onednn)
-{
-    const struct ag_conv2d *s = &plan->shape;
-    const dnnl_dims_t input_shape = {s->n, s->c_in, s->h_in, s->w_in};
-    const dnnl_dims_t weight_shape = {s->c_out, s->c_in, s->kernel_h, s->kernel_w};
-    const dnnl_dims_t output_shape = {s->n, s->c_out, s->h_out, s->w_out};
-    const dnnl_memory_desc_t *input = ag_primitive_desc(&plan->convolve, dnnl_query_src_md);
-    const dnnl_memory_desc_t *weight = ag_primitive_desc(&plan->convolve, dnnl_query_weights_md);
-    const dnnl_memory_desc_t *output = ag_primitive_desc(&plan->convolve, dnnl_query_dst_md);
-    dnnl_memory_desc_t plain;
-
-    int status = ag_onednn_plain(&plain, 4, input_shape);
-    if (!status)
-        status = ag_primitive_init_reorder(&plan->bring_input, onednn, &plain, input);
-    if (!status)
-        status = ag_onednn_plain(&plain, 4, weight_shape);
-    if (!status)
-        status = ag_primitive_init_reorder(&plan->bring_weight, onednn, &plain, weight);
-    if (!status)
-        status = ag_onednn_plain(&plain, 4, output_shape);
-    if (!status)
-        status = ag_primitive_init_reorder(&plan->bring_output, onednn, output, &plain);
-    if (status)
-        return status;
-    plan->input_bytes = buffer_bytes(&plan->bring_input, input);
-    plan->weight_bytes = buffer_bytes(&plan->bring_weight, weight);
-    plan->output_bytes = buffer_bytes(&plan->bring_output, output);
-    return AG_OK;
-}
-
-static void plan_destroy(struct ag_conv_plan *plan)
-{
-    ag_primitive_finish(&plan->convolve);
-    ag_primitive_finish(&plan->bring_input);
-    ag_primitive_finish(&plan->bring_weight);
-    ag_primitive_finish(&plan->bring_output);
-    free(plan);
-}
-
-static int plan_create(const struct ag_onednn *onednn, const struct ag_conv2d *shape, bool has_bias,
-                       struct ag_conv_plan **ret_plan)
-{
-    dnnl_convolution_desc_t description;
-    struct ag_conv_plan *plan = calloc(1, sizeof(*plan));
-
-    if (!plan)
-        return AG_OUT_OF_MEMORY;
-    plan->shape = *shape;
-    plan->has_bias = has_bias;
-    int status = describe(shape, has_bias, &description);
-    if (!status)
-        status = ag_primitive_init(&plan->convolve, onednn, &description);
-    if (!status)
-        status = add_convolve_args(plan, onednn);
-    if (!status)
-        status = add_reorders(plan, onednn);
-    if (status) {
-        plan_destroy(plan);
-        return status;
-    }
-    plan->scratch_bytes =
-        larger(larger(plan->convolve.scratch_bytes, plan->bring_input.scratch_bytes),
-               larger(plan->bring_weight.scratch_bytes, plan->bring_output.scratch_bytes));
-    *ret_plan = plan;
-    return AG_OK;
-}
-
-void ag_host_conv_plans_destroy(struct ag_conv_plan *plans)
-{
-    while (plans) {
-        struct ag_conv_plan *next = plans->next;
-        plan_destroy(plans);
-        plans = next;
-    }
-}
-
-static int plan_find(struct ag_host *host, const struct ag_conv2d *shape, bool has_bias,
-                     struct ag_conv_plan **ret_plan)
-{
-    for (struct ag_conv_plan *plan = host->conv_plans; plan; plan = plan->next)
-        if (plan->has_bias == has_bias && memcmp(&plan->shape, shape, sizeof(*shape)) == 0) {
-            *ret_plan = plan;
-            return AG_OK;
-        }
-    int status = plan_create(&host->onednn, shape, has_bias, ret_plan);
-    if (status)
-        return status;
-    (*ret_plan)->next = host->conv_plans;
-    host->conv_plans = *ret_plan;
-    return AG_OK;
 }
 
 /* Images per chunk: within CHUNK_BYTES, a multiple of the threads where there is room for that. */
@@ -189,101 +49,197 @@ static int64_t chunk_images(const struct ag_conv2d *conv)
     return images < conv->n ? images : conv->n;
 }
 
-/* Convert `from` into the buffer, where there is one, and return where the primitive finds it. */
-static int bring(struct ag_primitive *reorder, const struct ag_onednn *onednn, const float *from,
-                 char *buffer, char *scratch, const void **ret_address)
+static int64_t weight_count(const struct ag_conv2d *s)
 {
-    *ret_address = from;
-    if (!reorder->primitive)
-        return AG_OK;
+    return s->c_out * s->c_in * s->kernel_h * s->kernel_w;
+}
+
+static int convert(const struct job *job, struct ag_primitive *reorder, const void *from, void *to)
+{
     ag_primitive_set(reorder, DNNL_ARG_FROM, from);
-    ag_primitive_set(reorder, DNNL_ARG_TO, buffer);
-    ag_primitive_set(reorder, DNNL_ARG_SCRATCHPAD, scratch);
-    *ret_address = buffer;
-    return ag_primitive_run(reorder, onednn);
+    ag_primitive_set(reorder, DNNL_ARG_TO, to);
+    ag_primitive_set(reorder, DNNL_ARG_SCRATCHPAD, job->scratch);
+    return ag_primitive_run(reorder, job->onednn);
 }
 
-/* Parts of the workspace. The weights lie at its start, for all chunks. */
-struct buffers {
-    char *input, *output, *scratch;
-};
-
-static int run_chunk(struct ag_conv_plan *plan, const struct ag_onednn *onednn,
-                     const struct buffers *buffers, const float *input, const void *weight,
-                     const float *bias, float *output)
+/* Convert an operand that is read into its buffer, where it has one; returns where it lies then. */
+static int bring(const struct job *job, struct ag_conv_plan *plan, enum ag_conv_operand operand,
+                 const float *from, const void **ret_address)
 {
-    bool direct = !plan->bring_output.primitive;
-    const void *native_input, *brought;
-
-    int status =
-        bring(&plan->bring_input, onednn, input, buffers->input, buffers->scratch, &native_input);
-    if (status)
-        return status;
-    ag_primitive_set(&plan->convolve, DNNL_ARG_SRC, native_input);
-    ag_primitive_set(&plan->convolve, DNNL_ARG_WEIGHTS, weight);
-    ag_primitive_set(&plan->convolve, DNNL_ARG_BIAS, bias);
-    ag_primitive_set(&plan->convolve, DNNL_ARG_DST, direct ? (char *)output : buffers->output);
-    ag_primitive_set(&plan->convolve, DNNL_ARG_SCRATCHPAD, buffers->scratch);
-    status = ag_primitive_run(&plan->convolve, onednn);
-    if (status || direct)
-        return status;
-    return bring(&plan->bring_output, onednn, (float *)buffers->output, (char *)output,
-                 buffers->scratch, &brought);
+    if (!plan->bring[operand].primitive) {
+        *ret_address = from;
+        return AG_OK;
+    }
+    *ret_address = job->buffer[operand];
+    return convert(job, &plan->bring[operand], from, job->buffer[operand]);
 }
 
-/* `plans`: for a full chunk, and for what is left at the end (NULL: nothing). */
-static int run_chunks(struct ag_host *host, struct ag_conv_plan *const plans[2], int64_t images,
-                      char *workspace, const struct buffers *buffers, const float *input,
-                      const float *weight, const float *bias, float *output)
+/* Bring what the chunk at `at` reads, and tell the operation where it lies. */
+static int bring_operands(struct job *job, struct ag_conv_plan *plan,
+                          float *const at[AG_CONV_OPERANDS], bool new_weight)
 {
-    const struct ag_conv2d *s = &plans[0]->shape;
-    const int64_t input_count = s->c_in * s->h_in * s->w_in;
-    const int64_t output_count = s->c_out * s->h_out * s->w_out;
-    const void *native_weight = NULL;
     int status = AG_OK;
 
-    for (int64_t i = 0; i < images && !status; i += s->n) {
-        struct ag_conv_plan *plan = images - i >= s->n ? plans[0] : plans[1];
-        /* The shorter chunk at the end may want the weights in another layout. */
-        if (i == 0 || plan != plans[0])
-            status = bring(&plan->bring_weight, &host->onednn, weight, workspace, buffers->scratch,
-                           &native_weight);
-        if (!status)
-            status = run_chunk(plan, &host->onednn, buffers, input + i * input_count, native_weight,
-                               bias, output + i * output_count);
+    for (int i = 0; i < AG_CONV_OPERANDS && !status; i++) {
+        enum ag_conv_operand operand = (enum ag_conv_operand)i;
+        const void *address = job->weight;
+
+        if (operand == ag_conv_result(plan->kind))
+            continue;
+        if (operand != AG_CONV_WEIGHT || new_weight)
+            status = bring(job, plan, operand, at[i], &address);
+        if (operand == AG_CONV_WEIGHT)
+            job->weight = address;
+        ag_primitive_set(&plan->convolve, ag_conv_argument(plan->kind, operand), address);
     }
     return status;
 }
 
+static int run_chunk(struct job *job, struct ag_conv_plan *plan, float *const at[AG_CONV_OPERANDS],
+                     bool new_weight)
+{
+    enum ag_conv_operand result = ag_conv_result(plan->kind);
+    struct ag_primitive *back = &plan->bring[result];
+    void *native = back->primitive ? job->buffer[result] : (void *)at[result];
+
+    int status = bring_operands(job, plan, at, new_weight);
+    if (status)
+        return status;
+    ag_primitive_set(&plan->convolve, ag_conv_argument(plan->kind, result), native);
+    ag_primitive_set(&plan->convolve, DNNL_ARG_BIAS, job->bias);
+    ag_primitive_set(&plan->convolve, DNNL_ARG_SCRATCHPAD, job->scratch);
+    status = ag_primitive_run(&plan->convolve, job->onednn);
+    if (status || !back->primitive)
+        return status;
+    return convert(job, back, native, at[result]);
+}
+
+static int run_chunks(struct job *job, int64_t images)
+{
+    const struct ag_conv2d *s = &job->plans[0]->shape;
+    const int64_t input_count = s->c_in * s->h_in * s->w_in;
+    const int64_t output_count = s->c_out * s->h_out * s->w_out;
+    bool sums = ag_conv_result(job->plans[0]->kind) == AG_CONV_WEIGHT;
+    float *weight = job->plain[AG_CONV_WEIGHT];
+    int status = AG_OK;
+
+    for (int64_t i = 0; i < images && !status; i += s->n) {
+        struct ag_conv_plan *plan = images - i >= s->n ? job->plans[0] : job->plans[1];
+        bool later = sums && i > 0;
+        float *const at[AG_CONV_OPERANDS] = {
+            [AG_CONV_INPUT] = job->plain[AG_CONV_INPUT] + i * input_count,
+            [AG_CONV_WEIGHT] = later ? job->partial : weight,
+            [AG_CONV_OUTPUT] = job->plain[AG_CONV_OUTPUT] + i * output_count,
+        };
+
+        /* The shorter chunk at the end may want the weights in another layout. */
+        status = run_chunk(job, plan, at, i == 0 || plan != job->plans[0]);
+        if (!status && later)
+            ag_host_add(weight, weight_count(s), job->partial, weight_count(s), weight,
+                        weight_count(s), 1.0f, 1.0f);
+    }
+    return status;
+}
+
+/* Where each part of the workspace begins; the whole is taken by the caller. */
+struct layout {
+    size_t buffer[AG_CONV_OPERANDS], partial, scratch, total_bytes;
+};
+
+static struct layout lay_out(const struct job *job)
+{
+    const struct ag_conv_plan *full = job->plans[0], *rest = job->plans[1] ? job->plans[1] : full;
+    bool sums = ag_conv_result(full->kind) == AG_CONV_WEIGHT;
+    struct layout layout = {.total_bytes = 0};
+
+    for (int i = 0; i < AG_CONV_OPERANDS; i++)
+        layout.buffer[i] = ag_workspace_part(&layout.total_bytes,
+                                             larger(full->buffer_bytes[i], rest->buffer_bytes[i]));
+    layout.partial = ag_workspace_part(
+        &layout.total_bytes, sums ? (size_t)weight_count(&full->shape) * sizeof(float) : 0);
+    layout.scratch =
+        ag_workspace_part(&layout.total_bytes, larger(full->scratch_bytes, rest->scratch_bytes));
+    return layout;
+}
+
+static int run(struct ag_host *host, enum ag_conv_kind kind, const struct ag_conv2d *conv,
+               struct job *job)
+{
+    struct ag_conv2d shape = *conv;
+    char *workspace;
+
+    job->onednn = &host->onednn;
+    shape.n = chunk_images(conv);
+    int status = ag_conv_plan_find(host, kind, &shape, job->bias != NULL, &job->plans[0]);
+    shape.n = conv->n % shape.n;
+    if (!status && shape.n)
+        status = ag_conv_plan_find(host, kind, &shape, job->bias != NULL, &job->plans[1]);
+    if (status)
+        return status;
+    const struct layout layout = lay_out(job);
+    status = ag_workspace_take(host, layout.total_bytes, &workspace);
+    if (status)
+        return status;
+    for (int i = 0; i < AG_CONV_OPERANDS; i++)
+        job->buffer[i] = workspace + layout.buffer[i];
+    job->partial = (float *)(workspace + layout.partial);
+    job->scratch = workspace + layout.scratch;
+    status = run_chunks(job, conv->n);
+    ag_host_free(host, workspace);
+    return status;
+}
+
+/* The casts: which of the three operands is written is the kind's business. */
+
 int ag_host_conv2d_forward(struct ag_host *host, const struct ag_conv2d *conv, const float *input,
                            const float *weight, const float *bias, float *output)
 {
-    struct ag_conv2d shape = *conv;
-    struct ag_conv_plan *plans[2] = {NULL, NULL};
-    size_t workspace_bytes = 0;
-    char *workspace;
+    struct job job = {.bias = bias, .plain = {(float *)input, (float *)weight, output}};
 
-    shape.n = chunk_images(conv);
-    int status = plan_find(host, &shape, bias != NULL, &plans[0]);
-    shape.n = conv->n % shape.n;
-    if (!status && shape.n)
-        status = plan_find(host, &shape, bias != NULL, &plans[1]);
-    if (status)
-        return status;
-    const struct ag_conv_plan *full = plans[0], *rest = plans[1] ? plans[1] : plans[0];
-    ag_workspace_part(&workspace_bytes, larger(full->weight_bytes, rest->weight_bytes));
-    size_t input_at =
-        ag_workspace_part(&workspace_bytes, larger(full->input_bytes, rest->input_bytes));
-    size_t output_at =
-        ag_workspace_part(&workspace_bytes, larger(full->output_bytes, rest->output_bytes));
-    size_t scratch_at =
-        ag_workspace_part(&workspace_bytes, larger(full->scratch_bytes, rest->scratch_bytes));
-    status = ag_workspace_take(host, workspace_bytes, &workspace);
-    if (status)
-        return status;
-    const struct buffers buffers = {workspace + input_at, workspace + output_at,
-                                    workspace + scratch_at};
-    status = run_chunks(host, plans, conv->n, workspace, &buffers, input, weight, bias, output);
-    ag_host_free(host, workspace);
-    return status;
+    return run(host, AG_CONV_FORWARD, conv, &job);
+}
+
+int ag_host_conv2d_backward_input(struct ag_host *host, const struct ag_conv2d *conv,
+                                  const float *grad_output, const float *weight, float *grad_input)
+{
+    struct job job = {.plain = {grad_input, (float *)weight, (float *)grad_output}};
+
+    return run(host, AG_CONV_BACKWARD_INPUT, conv, &job);
+}
+
+int ag_host_conv2d_backward_weight(struct ag_host *host, const struct ag_conv2d *conv,
+                                   const float *input, const float *grad_output, float *grad_weight)
+{
+    struct job job = {.plain = {(float *)input, grad_weight, (float *)grad_output}};
+
+    return run(host, AG_CONV_BACKWARD_WEIGHT, conv, &job);
+}
+
+struct bias_sum {
+    const struct ag_conv2d *conv;
+    const float *grad_output;
+    float *grad_bias;
+};
+
+static void bias_range(int64_t begin, int64_t end, void *context)
+{
+    const struct bias_sum *sum = context;
+    const struct ag_conv2d *s = sum->conv;
+    const int64_t plane = s->h_out * s->w_out;
+
+    for (int64_t c = begin; c < end; c++) {
+        double total = 0;
+
+        for (int64_t n = 0; n < s->n; n++)
+            total += (double)ag_host_sum(sum->grad_output + (n * s->c_out + c) * plane, plane);
+        sum->grad_bias[c] = (float)total;
+    }
+}
+
+void ag_host_conv2d_backward_bias(const struct ag_conv2d *conv, const float *grad_output,
+                                  float *grad_bias)
+{
+    struct bias_sum sum = {conv, grad_output, grad_bias};
+
+    ag_parallel_for(conv->c_out, 1, bias_range, &sum);
 }

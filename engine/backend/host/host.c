@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "engine/backend/host/elementwise.h"
+#include "engine/backend/host/loss.h"
+#include "engine/backend/host/optim.h"
 #include "engine/backend/host/parallel.h"
 #include "engine/backend/host/pooling.h"
 #include "engine/backend/host/random.h"
@@ -167,6 +169,124 @@ static int add(struct ag_backend *backend, const float *a, int64_t a_count, cons
     return AG_OK;
 }
 
+static int log_softmax_forward(struct ag_backend *backend, const float *x, int64_t rows,
+                               int64_t columns, float *y)
+{
+    if (!skips(backend))
+        ag_host_log_softmax_forward(x, rows, columns, y);
+    return AG_OK;
+}
+
+static int nll_loss_forward(struct ag_backend *backend, const float *x, const int64_t *target,
+                            int64_t rows, int64_t columns, float *loss, float *total_weight)
+{
+    return skips(backend) ? AG_OK
+                          : ag_host_nll_loss_forward(x, target, rows, columns, loss, total_weight);
+}
+
+static int conv2d_backward_input(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                 const float *grad_output, const float *weight, float *grad_input)
+{
+    return skips(backend) ? AG_OK
+                          : ag_host_conv2d_backward_input(host_from(backend), conv, grad_output,
+                                                          weight, grad_input);
+}
+
+static int conv2d_backward_weight(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                  const float *input, const float *grad_output, float *grad_weight)
+{
+    return skips(backend) ? AG_OK
+                          : ag_host_conv2d_backward_weight(host_from(backend), conv, input,
+                                                           grad_output, grad_weight);
+}
+
+static int conv2d_backward_bias(struct ag_backend *backend, const struct ag_conv2d *conv,
+                                const float *grad_output, float *grad_bias)
+{
+    if (!skips(backend))
+        ag_host_conv2d_backward_bias(conv, grad_output, grad_bias);
+    return AG_OK;
+}
+
+static int sum_rows(struct ag_backend *backend, const float *x, int64_t rows, int64_t columns,
+                    float *y)
+{
+    if (skips(backend))
+        return AG_OK;
+    if (columns == 1)
+        *y = ag_host_sum(x, rows);
+    else
+        ag_host_sum_rows(x, rows, columns, y);
+    return AG_OK;
+}
+
+static int relu_backward(struct ag_backend *backend, const float *result, const float *grad_output,
+                         float *grad_input, int64_t count)
+{
+    if (!skips(backend))
+        ag_host_relu_backward(result, grad_output, grad_input, count);
+    return AG_OK;
+}
+
+static int max_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                               const float *grad_output, const int64_t *indices, float *grad_input)
+{
+    if (!skips(backend))
+        ag_host_max_pool2d_backward(pool, grad_output, indices, grad_input);
+    return AG_OK;
+}
+
+static int adaptive_avg_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                                        const float *grad_output, float *grad_input)
+{
+    if (!skips(backend))
+        ag_host_adaptive_avg_pool2d_backward(pool, grad_output, grad_input);
+    return AG_OK;
+}
+
+static int dropout_backward(struct ag_backend *backend, const float *grad_output,
+                            const uint8_t *mask, float *grad_input, int64_t count, float p)
+{
+    if (!skips(backend))
+        ag_host_dropout_backward(grad_output, mask, grad_input, count, p);
+    return AG_OK;
+}
+
+static int log_softmax_backward(struct ag_backend *backend, const float *result,
+                                const float *grad_output, int64_t rows, int64_t columns,
+                                float *grad_input)
+{
+    if (!skips(backend))
+        ag_host_log_softmax_backward(result, grad_output, rows, columns, grad_input);
+    return AG_OK;
+}
+
+static int nll_loss_backward(struct ag_backend *backend, const float *grad_output,
+                             const int64_t *target, int64_t rows, int64_t columns,
+                             float *grad_input)
+{
+    if (!skips(backend))
+        ag_host_nll_loss_backward(grad_output, target, rows, columns, grad_input);
+    return AG_OK;
+}
+
+static int sgd_step(struct ag_backend *backend, const float *grad, float *buffer, int64_t count,
+                    float lr, float momentum, float weight_decay, float *parameter)
+{
+    if (!skips(backend))
+        ag_host_sgd_step(grad, buffer, count, lr, momentum, weight_decay, parameter);
+    return AG_OK;
+}
+
+static int adam_step(struct ag_backend *backend, const float *grad, float *exp_avg,
+                     float *exp_avg_sq, int64_t count, const struct ag_adam_rates *rates,
+                     float *parameter)
+{
+    if (!skips(backend))
+        ag_host_adam_step(grad, exp_avg, exp_avg_sq, count, rates, parameter);
+    return AG_OK;
+}
+
 /* --- the plugin ---------------------------------------------------------------------------------- */
 
 static const char *describe(struct ag_backend *backend)
@@ -286,4 +406,18 @@ static const struct ag_backend_ops host_ops = {
     .adaptive_avg_pool2d_forward = adaptive_avg_pool2d_forward,
     .dropout_forward = dropout_forward,
     .add = add,
+    .log_softmax_forward = log_softmax_forward,
+    .nll_loss_forward = nll_loss_forward,
+    .conv2d_backward_input = conv2d_backward_input,
+    .conv2d_backward_weight = conv2d_backward_weight,
+    .conv2d_backward_bias = conv2d_backward_bias,
+    .sum_rows = sum_rows,
+    .relu_backward = relu_backward,
+    .max_pool2d_backward = max_pool2d_backward,
+    .adaptive_avg_pool2d_backward = adaptive_avg_pool2d_backward,
+    .dropout_backward = dropout_backward,
+    .log_softmax_backward = log_softmax_backward,
+    .nll_loss_backward = nll_loss_backward,
+    .sgd_step = sgd_step,
+    .adam_step = adam_step,
 };

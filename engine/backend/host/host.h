@@ -5,9 +5,9 @@
  *
  *   host.c         the plugin: open, close, memory, the table of operations
  *   onednn.c       errors, memory descriptions and execution of oneDNN primitives
- *   conv.c gemm.c  the two operations that oneDNN does, with their caches of primitives
+ *   conv.c gemm.c  the operations that oneDNN does, with their caches of primitives (conv_plan.c)
  *   workspace.c    scratch memory, told to the profiler as such
- *   elementwise.c pooling.c random.c   loops
+ *   elementwise.c pooling.c pooling_backward.c random.c loss.c optim.c   loops
  *   parallel.c     the thread pool
  */
 #ifndef AG_HOST_H
@@ -36,6 +36,13 @@ void ag_host_free(struct ag_host *host, void *address);
 
 int ag_host_conv2d_forward(struct ag_host *host, const struct ag_conv2d *conv, const float *input,
                            const float *weight, const float *bias, float *output);
+int ag_host_conv2d_backward_input(struct ag_host *host, const struct ag_conv2d *conv,
+                                  const float *grad_output, const float *weight, float *grad_input);
+int ag_host_conv2d_backward_weight(struct ag_host *host, const struct ag_conv2d *conv,
+                                   const float *input, const float *grad_output,
+                                   float *grad_weight);
+void ag_host_conv2d_backward_bias(const struct ag_conv2d *conv, const float *grad_output,
+                                  float *grad_bias);
 void ag_host_conv_plans_destroy(struct ag_conv_plan *plans);
 
 int ag_host_gemm(struct ag_host *host, const struct ag_gemm *gemm, const float *a, const float *b,

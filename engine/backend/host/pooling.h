@@ -12,5 +12,9 @@ void ag_host_max_pool2d_forward(const struct ag_pool2d *pool, const float *input
                                 int64_t *indices);
 void ag_host_adaptive_avg_pool2d_forward(const struct ag_pool2d *pool, const float *input,
                                          float *output);
+void ag_host_max_pool2d_backward(const struct ag_pool2d *pool, const float *grad_output,
+                                 const int64_t *indices, float *grad_input);
+void ag_host_adaptive_avg_pool2d_backward(const struct ag_pool2d *pool, const float *grad_output,
+                                          float *grad_input);
 
 #endif

@@ -26,5 +26,34 @@ int ref_dropout_forward(struct ag_backend *backend, const float *x, float *y, ui
                         int64_t count, float p, uint64_t seed, uint64_t offset);
 int ref_add(struct ag_backend *backend, const float *a, int64_t a_count, const float *b,
             int64_t b_count, float *c, int64_t count, float alpha, float beta);
+int ref_log_softmax_forward(struct ag_backend *backend, const float *x, int64_t rows,
+                            int64_t columns, float *y);
+int ref_nll_loss_forward(struct ag_backend *backend, const float *x, const int64_t *target,
+                         int64_t rows, int64_t columns, float *loss, float *total_weight);
+int ref_conv2d_backward_input(struct ag_backend *backend, const struct ag_conv2d *conv,
+                              const float *grad_output, const float *weight, float *grad_input);
+int ref_conv2d_backward_weight(struct ag_backend *backend, const struct ag_conv2d *conv,
+                               const float *input, const float *grad_output, float *grad_weight);
+int ref_conv2d_backward_bias(struct ag_backend *backend, const struct ag_conv2d *conv,
+                             const float *grad_output, float *grad_bias);
+int ref_sum_rows(struct ag_backend *backend, const float *x, int64_t rows, int64_t columns,
+                 float *y);
+int ref_relu_backward(struct ag_backend *backend, const float *result, const float *grad_output,
+                      float *grad_input, int64_t count);
+int ref_max_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                            const float *grad_output, const int64_t *indices, float *grad_input);
+int ref_adaptive_avg_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                                     const float *grad_output, float *grad_input);
+int ref_dropout_backward(struct ag_backend *backend, const float *grad_output, const uint8_t *mask,
+                         float *grad_input, int64_t count, float p);
+int ref_log_softmax_backward(struct ag_backend *backend, const float *result,
+                             const float *grad_output, int64_t rows, int64_t columns,
+                             float *grad_input);
+int ref_nll_loss_backward(struct ag_backend *backend, const float *grad_output,
+                          const int64_t *target, int64_t rows, int64_t columns, float *grad_input);
+int ref_sgd_step(struct ag_backend *backend, const float *grad, float *buffer, int64_t count,
+                 float lr, float momentum, float weight_decay, float *parameter);
+int ref_adam_step(struct ag_backend *backend, const float *grad, float *exp_avg, float *exp_avg_sq,
+                  int64_t count, const struct ag_adam_rates *rates, float *parameter);
 
 #endif

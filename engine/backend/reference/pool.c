@@ -79,3 +79,52 @@ int ref_adaptive_avg_pool2d_forward(struct ag_backend *backend, const struct ag_
                                 window_end(w, pool->w_in, pool->w_out));
     return AG_OK;
 }
+
+int ref_max_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                            const float *grad_output, const int64_t *indices, float *grad_input)
+{
+    int64_t in = pool->h_in * pool->w_in, out = pool->h_out * pool->w_out;
+
+    for (int64_t plane = 0; plane < pool->n * pool->c; plane++) {
+        for (int64_t i = 0; i < in; i++) {
+            double sum = 0; /* over the windows whose maximum this was */
+
+            for (int64_t o = plane * out; o < (plane + 1) * out; o++)
+                if (indices[o] == i)
+                    sum += (double)grad_output[o];
+            grad_input[plane * in + i] = (float)sum;
+        }
+    }
+    return AG_OK;
+}
+
+/* Over the windows that input row `h` and column `w` of one plane belongs to. */
+static double average_sum(const struct ag_pool2d *pool, const float *grad, int64_t h, int64_t w)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < pool->h_out; i++) {
+        int64_t h0 = window_begin(i, pool->h_in, pool->h_out);
+        int64_t h1 = window_end(i, pool->h_in, pool->h_out);
+
+        for (int64_t j = 0; j < pool->w_out; j++) {
+            int64_t w0 = window_begin(j, pool->w_in, pool->w_out);
+            int64_t w1 = window_end(j, pool->w_in, pool->w_out);
+
+            if (h >= h0 && h < h1 && w >= w0 && w < w1)
+                sum += (double)grad[i * pool->w_out + j] / (double)((h1 - h0) * (w1 - w0));
+        }
+    }
+    return sum;
+}
+
+int ref_adaptive_avg_pool2d_backward(struct ag_backend *backend, const struct ag_pool2d *pool,
+                                     const float *grad_output, float *grad_input)
+{
+    for (int64_t plane = 0; plane < pool->n * pool->c; plane++)
+        for (int64_t h = 0; h < pool->h_in; h++)
+            for (int64_t w = 0; w < pool->w_in; w++)
+                *grad_input++ =
+                    (float)average_sum(pool, grad_output + plane * pool->h_out * pool->w_out, h, w);
+    return AG_OK;
+}

@@ -40,6 +40,16 @@ int ref_random_normal(struct ag_backend *backend, float *y, int64_t count, uint6
     return AG_OK;
 }
 
+int ref_dropout_backward(struct ag_backend *backend, const float *grad_output, const uint8_t *mask,
+                         float *grad_input, int64_t count, float p)
+{
+    float scale = 1.0f / (1.0f - p);
+
+    for (int64_t i = 0; i < count; i++)
+        grad_input[i] = mask[i] ? grad_output[i] * scale : 0.0f;
+    return AG_OK;
+}
+
 int ref_dropout_forward(struct ag_backend *backend, const float *x, float *y, uint8_t *mask,
                         int64_t count, float p, uint64_t seed, uint64_t offset)
 {

@@ -71,6 +71,20 @@ static const struct ag_backend_ops reference_ops = {
     .adaptive_avg_pool2d_forward = ref_adaptive_avg_pool2d_forward,
     .dropout_forward = ref_dropout_forward,
     .add = ref_add,
+    .log_softmax_forward = ref_log_softmax_forward,
+    .nll_loss_forward = ref_nll_loss_forward,
+    .conv2d_backward_input = ref_conv2d_backward_input,
+    .conv2d_backward_weight = ref_conv2d_backward_weight,
+    .conv2d_backward_bias = ref_conv2d_backward_bias,
+    .sum_rows = ref_sum_rows,
+    .relu_backward = ref_relu_backward,
+    .max_pool2d_backward = ref_max_pool2d_backward,
+    .adaptive_avg_pool2d_backward = ref_adaptive_avg_pool2d_backward,
+    .dropout_backward = ref_dropout_backward,
+    .log_softmax_backward = ref_log_softmax_backward,
+    .nll_loss_backward = ref_nll_loss_backward,
+    .sgd_step = ref_sgd_step,
+    .adam_step = ref_adam_step,
 };
 
 __attribute__((visibility("default"))) ag_backend_open_fn ag_backend_open;

@@ -64,6 +64,11 @@ ag_tensor *ag_zeros(ag_context *context, int dims, const int64_t *shape);
 ag_tensor *ag_randn(ag_context *context, int dims, const int64_t *shape); /* seeded stream */
 ag_tensor *ag_from_floats(ag_context *context, int dims, const int64_t *shape, const float *values);
 enum ag_status ag_to_floats(const ag_tensor *tensor, float *ret_values);
+/* int64, e.g. the classes that ag_cross_entropy compares with */
+ag_tensor *ag_from_ints(ag_context *context, int dims, const int64_t *shape, const int64_t *values);
+/* The number in a float32 tensor of one element, as Python's .item(); 0 after a failure, and where the
+ * arithmetic is skipped. */
+float ag_item(const ag_tensor *tensor);
 
 /* Another handle on the same tensor. */
 ag_tensor *ag_retain(ag_tensor *tensor);
@@ -90,6 +95,27 @@ ag_tensor *ag_detach(ag_tensor *tensor);
 void ag_no_grad_begin(ag_context *context);
 void ag_no_grad_end(ag_context *context);
 
+/*
+ * Add the gradient of `loss` (one element) to the gradient of every leaf it depends on. Each node's
+ * saved tensors are released as backward passes it, unless `retain_graph`: a second backward over a
+ * node that needs them fails. So does one over a saved tensor that was changed in place since, e.g. a
+ * parameter by an optimizer's step.
+ */
+enum ag_status ag_backward(ag_tensor *loss, bool retain_graph);
+/* The gradient of a leaf: its own handle, borrowed, valid until ag_zero_grad; NULL: none so far. */
+ag_tensor *ag_grad(const ag_tensor *leaf);
+/* Back to none: the memory is given back, as PyTorch does since 2.0. */
+void ag_zero_grad(ag_tensor *leaf);
+
+/*
+ * Run a part of a network without keeping its graph: only `input` is saved, and backward runs `run` a
+ * second time, with the same random numbers, to have the graph of that part alone. As PyTorch's
+ * reentrant checkpoint: nothing is recorded unless `input` requires a gradient. `run` returns a handle
+ * that it owns; `data` must outlive the graph. [CheckpointFunctionBackward: input]
+ */
+typedef ag_tensor *ag_segment_fn(void *data, ag_tensor *input);
+ag_tensor *ag_checkpoint(ag_segment_fn *run, void *data, ag_tensor *input);
+
 /* --- operations (PyTorch's name of the node in brackets) --- */
 
 /* [ConvolutionBackward0: input, weight] input [n, c_in, h, w], weight [c_out, c_in, kh, kw] */
@@ -109,8 +135,42 @@ ag_tensor *ag_flatten(ag_tensor *input);
 ag_tensor *ag_dropout(ag_tensor *input, float p, bool training);
 /* [AddBackward0] a + b; a one-element operand is broadcast */
 ag_tensor *ag_add(ag_tensor *a, ag_tensor *b);
+/* [LogSoftmaxBackward0: result; NllLossBackward0: self, target, total_weight] the mean over n of
+ * -log(softmax(logits)[i, target[i]]); logits [n, classes], target [n] of int64 */
+ag_tensor *ag_cross_entropy(ag_tensor *logits, ag_tensor *target);
+/* [MulBackward0] a * factor, a number on the host */
+ag_tensor *ag_scale(ag_tensor *a, float factor);
 /* A scalar that is no device tensor, as `y_sum = 0` in Python; usable in ag_add. */
 ag_tensor *ag_scalar(ag_context *context, float value);
+
+/* --- parameters and optimizers --- */
+
+/* The parameter MODULE.WHICH, uniform within 1/sqrt(fan_in) as PyTorch initialises convolutions and
+ * linear layers. Requires a gradient. `module` must outlive the graph. */
+ag_tensor *ag_parameter(ag_context *context, const char *module, const char *which, int dims,
+                        const int64_t *shape, int64_t fan_in);
+
+typedef struct ag_optimizer ag_optimizer;
+
+struct ag_sgd {
+    float lr, momentum, weight_decay;
+};
+
+struct ag_adam {
+    float lr, beta1, beta2, eps, weight_decay;
+};
+
+/* Both keep handles on the `count` parameters (the caller keeps its own). Their state appears at the
+ * first step: a momentum buffer for each parameter (momentum > 0), or exp_avg and exp_avg_sq. Formulas:
+ * docs/ENGINE.md. */
+ag_optimizer *ag_sgd_create(ag_context *context, const struct ag_sgd *sgd, int count,
+                            ag_tensor *const *parameters);
+ag_optimizer *ag_adam_create(ag_context *context, const struct ag_adam *adam, int count,
+                             ag_tensor *const *parameters);
+void ag_optimizer_destroy(ag_optimizer *optimizer); /* accepts NULL */
+/* Change every parameter that has a gradient, in place. */
+enum ag_status ag_optimizer_step(ag_optimizer *optimizer);
+void ag_optimizer_zero_grad(ag_optimizer *optimizer); /* ag_zero_grad on all of them */
 
 /* --- AlexNet --- */
 
@@ -122,10 +182,17 @@ ag_alexnet *ag_alexnet_create(ag_context *context);
 void ag_alexnet_destroy(ag_alexnet *net);                     /* accepts NULL */
 void ag_alexnet_train(ag_alexnet *net, bool training);        /* dropout on (the default) or off */
 ag_tensor *ag_alexnet_forward(ag_alexnet *net, ag_tensor *x); /* x [n, 3, 224, 224] */
+/* The 16 parameters in the order of the layers, weight before bias; borrowed. */
+#define AG_ALEXNET_PARAMETERS 16
+ag_tensor *ag_alexnet_parameter(const ag_alexnet *net, int index);
 enum ag_status ag_alexnet_load(ag_alexnet *net, const char *path); /* raw format, docs/ENGINE.md */
 enum ag_status ag_alexnet_save(const ag_alexnet *net, const char *path);
 
-/* --- steps (for the profiler; no effect on the engine) --- */
+/* --- modules and steps (for the profiler and for messages; no effect on the engine) --- */
+
+/* Operations in between belong to the module `name`, which must outlive their graph; pairs nest. */
+void ag_module_begin(ag_context *context, const char *name);
+void ag_module_end(ag_context *context, const char *name);
 
 void ag_step_begin(ag_context *context, const char *label);
 void ag_step_end(ag_context *context);

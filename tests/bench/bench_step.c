@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One forward of AlexNet, in training mode with its graph kept, each time a line arrives on standard
- * input; prints its milliseconds and the process's peak resident KiB. bench_forward.py drives it side
- * by side with PyTorch.
+ * input, and with "backward" the backward of its loss; prints the milliseconds of both (0: not done) and
+ * the process's peak resident KiB. bench_step.py drives it side by side with PyTorch.
  *
- *   bench_forward BATCH [DEVICE [THREADS]]
+ *   bench_step BATCH [DEVICE [THREADS [backward]]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,24 +31,33 @@ static long peak_kib(void)
 
 static int fail(ag_context *context)
 {
-    fprintf(stderr, "bench_forward: %s\n", ag_error_text(context));
+    fprintf(stderr, "bench_step: %s\n", ag_error_text(context));
     return 1;
 }
 
-/* 0, or 1 when a forward failed. */
-static int serve(ag_context *context, ag_alexnet *net, ag_tensor *x)
+/* 0, or 1 when a step failed. `target`: NULL for the forward alone. */
+static int serve(ag_context *context, ag_alexnet *net, ag_tensor *x, ag_tensor *target)
 {
     char line[16];
 
     printf("ready: %s\n", ag_device_text(context));
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin)) {
-        double start_ms = now_ms();
-        ag_tensor *y = ag_alexnet_forward(net, x);
-        if (!y)
+        double start_ms = now_ms(), middle_ms;
+        ag_tensor *y = ag_alexnet_forward(net, x), *loss = NULL;
+
+        middle_ms = now_ms();
+        if (target) {
+            loss = ag_cross_entropy(y, target);
+            ag_backward(loss, false);
+        }
+        if (ag_error(context) != AG_OK)
             return fail(context);
-        printf("%.1f %ld\n", now_ms() - start_ms, peak_kib());
+        printf("%.1f %.1f %ld\n", middle_ms - start_ms, now_ms() - middle_ms, peak_kib());
         fflush(stdout);
+        for (int i = 0; i < AG_ALEXNET_PARAMETERS; i++)
+            ag_zero_grad(ag_alexnet_parameter(net, i));
+        ag_release(loss);
         ag_release(y);
     }
     return 0;
@@ -62,14 +71,18 @@ int main(int argc, char **argv)
     ag_context *context;
 
     if (shape[0] < 1) {
-        fprintf(stderr, "usage: bench_forward BATCH [DEVICE [THREADS]]\n");
+        fprintf(stderr, "usage: bench_step BATCH [DEVICE [THREADS [backward]]]\n");
         return 2;
     }
     if (ag_context_create(&options, &context))
         return fail(NULL);
     ag_alexnet *net = ag_alexnet_create(context);
     ag_tensor *x = ag_randn(context, 4, shape);
-    int status = net && x ? serve(context, net, x) : fail(context);
+    int64_t *classes = calloc((size_t)shape[0], sizeof(*classes));
+    ag_tensor *target = argc > 4 ? ag_from_ints(context, 1, shape, classes) : NULL;
+    int status = net && x ? serve(context, net, x, target) : fail(context);
+    free(classes);
+    ag_release(target);
     ag_release(x);
     ag_alexnet_destroy(net);
     ag_context_destroy(context);

@@ -353,6 +353,64 @@ static json_t *steps_json(const struct gv_report *report)
     return steps;
 }
 
+static json_t *finding_json(const struct gv_finding *f)
+{
+    json_t *finding = json_object(), *path = json_array();
+    if (f->root[0])
+        append(path, json_string(f->root));
+    for (uint32_t i = 0; i < f->path_length; i++)
+        append(path, json_string(f->path[i]));
+    set(finding, "class", json_string(gv_class_name(f->class)));
+    set(finding, "root", text_or_null(f->root[0] ? f->root : NULL));
+    set(finding, "also", text_or_null(f->also[0] ? f->also : NULL));
+    set(finding, "handles", bytes(f->handles));
+    set_place(finding, &f->place);
+    set(finding, "source", text_or_null(f->source[0] ? f->source : NULL));
+    set(finding, "bytes_per_step", bytes(f->bytes_per_step));
+    set(finding, "nodes_per_step", bytes(f->nodes_per_step));
+    set(finding, "held_bytes", bytes(f->held_bytes));
+    set(finding, "held_nodes", bytes(f->held_nodes));
+    set(finding, "since_step", known_or_null(f->since_step != 0, f->since_step));
+    set(finding, "steps", bytes(f->steps));
+    set(finding, "period_steps", known_or_null(f->period_steps != 0, f->period_steps));
+    set(finding, "fails_in_step", known_or_null(f->fails_in_step != 0, f->fails_in_step));
+    set(finding, "capacity_bytes", known_or_null(f->capacity_bytes != 0, f->capacity_bytes));
+    set(finding, "path", path);
+    set(finding, "cut", json_string(f->cut));
+    set(finding, "frees_bytes", bytes(f->frees_bytes));
+    set(finding, "advice", json_string(f->advice));
+    set(finding, "evidence", json_string(gv_evidence_text(f)));
+    set(finding, "certainty", json_string(gv_certainty_name(f->certainty)));
+    set(finding, "gate",
+        json_string(gv_finding_fails(f, false)  ? "fail"
+                    : gv_finding_fails(f, true) ? "strict"
+                                                : "pass"));
+    set(finding, "fingerprint", json_string(f->fingerprint));
+    return finding;
+}
+
+static json_t *leaks_json(const struct gv_report *report, bool notes)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < report->leaks.count; i++)
+        if (report->leaks.findings[i].expected == notes)
+            append(list, finding_json(&report->leaks.findings[i]));
+    return list;
+}
+
+static json_t *judged_json(const struct gv_report *report)
+{
+    json_t *judged = json_object();
+    uint32_t findings = report->leaks.count - report->leaks.notes;
+    set(judged, "steps", bytes(report->leaks.steps));
+    set(judged, "enough_steps", json_boolean(report->leaks.can_judge));
+    set(judged, "verdict",
+        findings                  ? json_string("FINDINGS")
+        : report->leaks.can_judge ? json_string("CLEAN")
+                                  : json_string("CANNOT-JUDGE"));
+    return judged;
+}
+
 static json_t *problems_json(const struct gv_report *report)
 {
     json_t *problems = json_array();
@@ -390,6 +448,9 @@ int gv_json_print(const struct gv_report *report, FILE *out, uint32_t limit)
     set(document, "holders", holders_json(report, rows));
     set(document, "failures", failures_json(report, rows));
     set(document, "steps", steps_json(report));
+    set(document, "judged", judged_json(report));
+    set(document, "findings", leaks_json(report, false));
+    set(document, "notes", leaks_json(report, true));
     set(document, "problems", problems_json(report));
     int r = lost ? -ENOMEM : 0;
     if (r == 0 && json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) < 0)

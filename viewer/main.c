@@ -26,6 +26,8 @@ const struct gv_command gv_commands[] = {
      NULL},
     {"roots", "what the program holds, and what each of it keeps alive", GV_AT_DEFAULT,
      gv_text_roots, NULL},
+    {"leaks", "what stays from step to step, who holds it, what to change", GV_AT_DEFAULT,
+     gv_text_leaks, NULL},
     {"recover", "import the log that a killed program left, and say what came", GV_AT_DEFAULT, NULL,
      run_recover},
     {NULL, NULL, GV_AT_DEFAULT, NULL, NULL},

@@ -74,6 +74,10 @@ static int analyse(struct gv_report *report)
     if (r == 0)
         r = gv_holders_make(query, &report->rows, &report->names, CHOSEN, report->sites,
                             &report->holders);
+    const struct gv_leaks_input leaks = {query, &report->names, &report->run, report->sites,
+                                         report->run_end_unix_ns};
+    if (r == 0)
+        r = gv_leaks_make(&leaks, &report->leaks);
     return r;
 }
 
@@ -82,15 +86,15 @@ static int fill(struct gv_report *report, struct gv_at at)
     int r = gv_names_load(&report->query, &report->names);
     if (r == 0)
         r = gv_run_load(&report->query, &report->run);
+    int64_t start_ns = gv_meta_integer(&report->run, "start_unix_ns", 0);
+    int64_t last_ns = gv_meta_integer(&report->run, "last_ns", 0);
+    report->run_end_unix_ns = start_ns > 0 ? (uint64_t)(start_ns + last_ns) : 0;
     if (r == 0)
         r = load_moments(report, at);
     if (r == 0)
         r = analyse(report);
     if (r == 0)
         r = gv_problems_find(report);
-    int64_t start_ns = gv_meta_integer(&report->run, "start_unix_ns", 0);
-    int64_t last_ns = gv_meta_integer(&report->run, "last_ns", 0);
-    report->run_end_unix_ns = start_ns > 0 ? (uint64_t)(start_ns + last_ns) : 0;
     return r;
 }
 
@@ -121,6 +125,7 @@ void gv_report_free(struct gv_report *report)
     gv_rows_free(&report->rows);
     gv_roots_free(&report->roots);
     gv_retention_free(&report->retention);
+    gv_leaks_free(&report->leaks);
     gv_tally_free(&report->slots);
     gv_tally_free(&report->ops);
     gv_tally_free(&report->holders);

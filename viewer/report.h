@@ -8,6 +8,7 @@
 
 #include "libgradprof/store/recover.h"
 #include "viewer/holders.h"
+#include "viewer/leaks.h"
 #include "viewer/names.h"
 #include "viewer/owners.h"
 #include "viewer/query.h"
@@ -36,6 +37,7 @@ struct gv_report {
     struct gv_retention retention;
     struct gv_tally slots, ops, holders; /* of the chosen moment, see holders.h */
     uint64_t *slot_first_bytes;
+    struct gv_leaks leaks;       /* of the whole run, whatever the moment */
     uint64_t run_end_unix_ns;    /* 0: not known */
     struct gv_problem *problems; /* what makes the figures less than sure */
     uint32_t problem_count, problem_capacity;

@@ -24,6 +24,11 @@ bool gv_is_pinned_memory(const struct gv_allocation *a)
     return kind_of(a) == GP_KIND_HOST || kind_of(a) == GP_KIND_HOST_REGISTERED;
 }
 
+bool gv_is_block(const struct gv_allocation *a)
+{
+    return level_of(a) != LEVEL_DEVICE;
+}
+
 bool gv_is_device_memory(const struct gv_allocation *a)
 {
     return level_of(a) == LEVEL_DEVICE && gp_kind_is_device_memory((enum gp_kind)kind_of(a));
@@ -60,6 +65,7 @@ static int allocation_row(struct gp_statement *row, void *user)
         return r;
     rows->allocations[index->count] = (struct gv_allocation){
         .size_bytes = size_column(row, 3),
+        .begin_seq = gp_column_int64(row, 1),
         .traits = gv_column_u32(row, 4),
         .stack_id = gv_column_u32(row, 5),
         .scope_id = gv_column_u32(row, 6),
@@ -80,8 +86,15 @@ static int node_row(struct gp_statement *row, void *user)
     int r = gv_reserve(&rows->nodes, &rows->node_capacity, index->count, sizeof(*rows->nodes));
     if (r < 0)
         return r;
-    rows->nodes[index->count] =
-        (struct gv_node){gv_column_u32(row, 3), gv_column_u32(row, 4), gv_column_u32(row, 5), live};
+    rows->nodes[index->count] = (struct gv_node){
+        .begin_seq = gp_column_int64(row, 1),
+        .backward_seq = gp_column_int64(row, 7),
+        .op_id = gv_column_u32(row, 3),
+        .step_id = gv_column_u32(row, 4),
+        .scope_id = gv_column_u32(row, 5),
+        .stack_id = gv_column_u32(row, 6),
+        .live = live,
+    };
     return gv_index_add(index, gp_column_int64(row, 0));
 }
 
@@ -158,7 +171,7 @@ static const struct {
     {"SELECT id, alloc_seq, free_seq, size_bytes, traits, stack_id, scope_id, step_id, name_id "
      "FROM allocation WHERE " LIVES("alloc_seq", "free_seq") " ORDER BY id",
      allocation_row, 2},
-    {"SELECT id, create_seq, destroy_seq, op_id, step_id, scope_id "
+    {"SELECT id, create_seq, destroy_seq, op_id, step_id, scope_id, stack_id, backward_seq "
      "FROM node WHERE " LIVES("create_seq", "destroy_seq") " ORDER BY id",
      node_row, 2},
     {"SELECT node_id, input_node_id FROM edge", edge_row, 0},

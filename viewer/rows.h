@@ -19,6 +19,7 @@
 
 struct gv_allocation {
     uint64_t size_bytes;
+    int64_t begin_seq;
     uint32_t traits; /* device | level << 8 | kind << 10 | role << 16 */
     uint32_t stack_id, scope_id, step_id, name_id;
     uint8_t live;
@@ -27,7 +28,9 @@ struct gv_allocation {
 };
 
 struct gv_node {
-    uint32_t op_id, step_id, scope_id;
+    int64_t begin_seq;
+    int64_t backward_seq; /* 0: never visited by a backward */
+    uint32_t op_id, step_id, scope_id, stack_id;
     uint8_t live;
 };
 
@@ -76,6 +79,7 @@ static inline uint32_t gv_allocation_role(const struct gv_allocation *a)
 }
 
 bool gv_is_device_memory(const struct gv_allocation *a); /* counts in the ledger's total */
+bool gv_is_block(const struct gv_allocation *a);         /* carved from another allocation */
 bool gv_is_pinned_memory(const struct gv_allocation *a); /* host memory: a line of its own */
 
 /* No allocation is larger: more is damage, and capping it keeps every sum within 64 bits. */

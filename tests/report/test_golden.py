@@ -10,7 +10,7 @@ import unittest
 
 import harness
 
-COMMANDS = ["summary", "peak", "nodes", "roots"]
+COMMANDS = ["summary", "peak", "nodes", "roots", "leaks"]
 WIDTH = 80
 
 

@@ -71,6 +71,7 @@ class SampleRuns(RealRun):
         self.assertEqual(self.sample("sample_accumulate", "--detach=on"), 10 * [HELD])
         document = self.checked()
         self.assertEqual(self.step_bytes(document), 10 * [HELD])
+        self.assertEqual((document["findings"], document["judged"]["verdict"]), ([], "CLEAN"))
         self.assertFalse(any(r["keeps_old_graphs"] for r in document["roots"]))
 
     def test_accumulate_no_detach(self):
@@ -81,6 +82,7 @@ class SampleRuns(RealRun):
         self.assertEqual(self.sample("sample_accumulate", "--memory=80GiB"), published)
         document = self.checked()
         self.assertEqual(self.step_bytes(document), published)
+        self.check_finding(document, 9)
         for step in range(1, 11):
             document = self.checked("--at", f"step:{step}")
             self.assertEqual(document["moment"]["bytes"], published[step - 1])
@@ -91,11 +93,25 @@ class SampleRuns(RealRun):
                              (step, 1, step))
             self.assertEqual(root["nodes"], 26 * step + 16)
 
+    def check_finding(self, document, steps):
+        [finding] = document["findings"]
+        self.assertEqual((finding["class"], finding["root"], pathlib.Path(finding["file"]).name,
+                          finding["line"]),
+                         ("GRAPH", "y_sum", "sample_accumulate.c",
+                          line_of("sample_accumulate", "ag_add(y_sum, y)")))
+        self.assertEqual((finding["bytes_per_step"], finding["nodes_per_step"]), (STEP_MORE, 26))
+        self.assertEqual((finding["since_step"], finding["steps"]), (1, steps))
+        self.assertEqual(finding["frees_bytes"], steps * STEP_MORE)
+        self.assertIn("structural", finding["evidence"])
+        return finding
+
     def test_out_of_memory(self):
         self.assertEqual(self.sample("sample_accumulate", status=3), [STEP_ONE, 7828655264])
         document = self.checked()
         self.assertEqual(document["moment"]["moment"], "oom")
         self.assertEqual(document["moment"]["bytes"], 7828655264 + INPUT)
+        finding = self.check_finding(document, 2)
+        self.assertEqual((finding["fails_in_step"], finding["capacity_bytes"]), (3, 8 << 30))
         failure = document["failures"][-1]
         self.assertEqual((failure["asked_bytes"], failure["step"], failure["scope"]),
                          (792985600, 3, "features.0 > ConvolutionBackward0 > output"))

@@ -8,7 +8,8 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libsqlite3-dev libdnnl-dev libunwind8
     libdw-dev libjansson-dev)
 packages_test=(g++ clang clang-format libclang-rt-14-dev libcmocka-dev sqlite3 valgrind python3
-    python3-numpy python3-torch python3-torchvision libopenblas0-pthread mandoc shellcheck git util-linux)
+    python3-jsonschema python3-numpy python3-torch python3-torchvision libopenblas0-pthread mandoc
+    shellcheck git util-linux)
 
 say() {
     if [ -t 1 ]; then printf '\n\033[1m== %s\033[0m\n' "$*"; else printf '\n== %s\n' "$*"; fi

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "viewer/check_command.h"
 #include "viewer/options.h"
 #include "viewer/report.h"
 #include "viewer/text.h"
@@ -16,21 +17,24 @@
 #define EXIT_BAD_INPUT 2
 
 static int run_recover(const struct gv_options *options);
+static int run_check(const struct gv_options *options);
 
 const struct gv_command gv_commands[] = {
     {"summary", "what died, who holds the memory, what to do (the default)", GV_AT_DEFAULT,
-     gv_text_summary, NULL},
+     gv_text_summary, NULL, false},
     {"peak", "the account of one moment: owners and largest holders", GV_AT_PEAK, gv_text_peak,
-     NULL},
+     NULL, false},
     {"nodes", "the graph: what its nodes save, by operation and slot", GV_AT_DEFAULT, gv_text_nodes,
-     NULL},
+     NULL, false},
     {"roots", "what the program holds, and what each of it keeps alive", GV_AT_DEFAULT,
-     gv_text_roots, NULL},
+     gv_text_roots, NULL, false},
     {"leaks", "what stays from step to step, who holds it, what to change", GV_AT_DEFAULT,
-     gv_text_leaks, NULL},
+     gv_text_leaks, NULL, false},
+    {"check", "hold runs to a policy, for a build: exit status 0, 1, 2 or 3", GV_AT_END, NULL,
+     run_check, true},
     {"recover", "import the log that a killed program left, and say what came", GV_AT_DEFAULT, NULL,
-     run_recover},
-    {NULL, NULL, GV_AT_DEFAULT, NULL, NULL},
+     run_recover, false},
+    {NULL, NULL, GV_AT_DEFAULT, NULL, NULL, false},
 };
 
 static int complain(const char *message)
@@ -60,8 +64,20 @@ static void print_help(void)
          "  --color WHEN      auto, always or never\n"
          "  --help, --version\n"
          "\n"
+         "Of check (keys of a policy file too; the command line goes first):\n"
+         "  --policy FILE     KEY = VALUE lines\n"
+         "  --leaks WHAT      fail (the default) or allow\n"
+         "  --strict          growth of host memory fails too\n"
+         "  --max-growth SIZE per step; --max-peak SIZE; --max-end SIZE\n"
+         "  --max-unattributed PERCENT of the peak\n"
+         "  --min-steps N     fewer: cannot judge\n"
+         "  --allow \"WHO [until YYYY-MM-DD]: REASON\", WHO a fingerprint or variable\n"
+         "  --baseline FILE, --write-baseline FILE\n"
+         "  --junit FILE, --sarif FILE, --github\n"
+         "\n"
          "The file defaults to run.db in the working directory. Exit status: 0, or 2 when\n"
-         "the command line or the file is no good.");
+         "the command line or the file is no good; check: 1 the policy is violated, 3\n"
+         "cannot judge.");
 }
 
 static bool use_color(const struct gv_options *options)
@@ -146,6 +162,15 @@ static int run_recover(const struct gv_options *options)
     return 0;
 }
 
+static int run_check(const struct gv_options *options)
+{
+    char error[GV_ERROR_MAX] = "";
+    bool shown = false;
+    int status = gv_check_command(options, use_color(options), show_progress, end_progress, &shown,
+                                  GV_VERSION, error, sizeof(error));
+    return error[0] ? complain(error) : status;
+}
+
 static int print_report(const struct gv_options *options, const struct gv_report *report)
 {
     struct gv_text text = {stdout, use_color(options)};
@@ -179,23 +204,30 @@ static int run_report(const struct gv_options *options)
     return status;
 }
 
+static int run(const struct gv_options *options)
+{
+    char error[GV_ERROR_MAX];
+    if (options->help) {
+        print_help();
+        return 0;
+    }
+    if (options->version) {
+        puts("gradprof-report " GV_VERSION);
+        return 0;
+    }
+    if (is_mistyped_command(options)) {
+        gv_unknown_command(options->path, error, sizeof(error));
+        return complain(error);
+    }
+    return options->command->run ? options->command->run(options) : run_report(options);
+}
+
 int main(int argc, char **argv)
 {
     struct gv_options options;
     char error[GV_ERROR_MAX];
-    if (gv_options_parse(argc, argv, &options, error, sizeof(error)) < 0)
-        return complain(error);
-    if (options.help) {
-        print_help();
-        return 0;
-    }
-    if (options.version) {
-        puts("gradprof-report " GV_VERSION);
-        return 0;
-    }
-    if (is_mistyped_command(&options)) {
-        gv_unknown_command(options.path, error, sizeof(error));
-        return complain(error);
-    }
-    return options.command->run ? options.command->run(&options) : run_report(&options);
+    int r = gv_options_parse(argc, argv, &options, error, sizeof(error));
+    int status = r < 0 ? complain(error) : run(&options);
+    gv_options_free(&options);
+    return status;
 }

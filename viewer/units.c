@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "viewer/units.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const unit_names[] = {"B", "KB", "MB", "GB"};
@@ -87,4 +90,27 @@ double gv_percent(uint64_t part, uint64_t whole)
         return 100.0;
     /* part < 2^50 in practice; 128 bits keep the product exact for any input */
     return (double)(uint64_t)((unsigned __int128)part * 10000u / whole) / 100.0;
+}
+
+int gv_size_parse(const char *text, uint64_t *ret_size_bytes)
+{
+    static const char prefixes[] = "KMGT";
+    char *end;
+    size_t digits = strspn(text, "0123456789.");
+    double size = strtod(text, &end), unit = 1;
+    if (digits == 0 || text[0] == '.' || (size_t)(end - text) != digits)
+        return -EINVAL;
+    end += strspn(end, " ");
+    const char *prefix = *end ? strchr(prefixes, toupper((unsigned char)*end)) : NULL;
+    if (prefix) {
+        for (const char *p = prefixes; p <= prefix; p++)
+            unit *= 1024;
+        end++;
+        end += *end == 'i';
+    }
+    end += *end == 'B';
+    if (*end || size * unit >= 1e18)
+        return -EINVAL;
+    *ret_size_bytes = (uint64_t)(size * unit + 0.5);
+    return 0;
 }

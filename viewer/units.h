@@ -12,6 +12,9 @@ struct gv_number {
     char text[GV_NUMBER_MAX];
 };
 
+/* "8GiB", "8 GB", "1.5 MiB", "512": 0, or -EINVAL. K, M, G and T are powers of 1024. */
+int gv_size_parse(const char *text, uint64_t *ret_size_bytes);
+
 /* "7.06 GB", "0.81 GB" (from half a GB on), "233.08 MB", "40.41 KB", "17 B". */
 struct gv_number gv_size(uint64_t size_bytes);
 /* Like gv_size but never below `unit_of_bytes`' own unit, so that two numbers compare at sight:

@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 
+import harness
 from real_run import SAMPLES, RealRun, line_of
 from test_sums import Ledger
 
@@ -72,6 +73,7 @@ class SampleRuns(RealRun):
         document = self.checked()
         self.assertEqual(self.step_bytes(document), 10 * [HELD])
         self.assertEqual((document["findings"], document["judged"]["verdict"]), ([], "CLEAN"))
+        self.gate(0)
         self.assertFalse(any(r["keeps_old_graphs"] for r in document["roots"]))
 
     def test_accumulate_no_detach(self):
@@ -93,6 +95,11 @@ class SampleRuns(RealRun):
                              (step, 1, step))
             self.assertEqual(root["nodes"], 26 * step + 16)
 
+    def gate(self, status):
+        result = self.run_report("check", "--policy",
+                                 str(harness.SOURCE_ROOT / "docs/CI/gradprof.policy"), "s.db")
+        self.assertEqual(result.returncode, status, result.stdout)
+
     def check_finding(self, document, steps):
         [finding] = document["findings"]
         self.assertEqual((finding["class"], finding["root"], pathlib.Path(finding["file"]).name,
@@ -111,6 +118,7 @@ class SampleRuns(RealRun):
         self.assertEqual(document["moment"]["moment"], "oom")
         self.assertEqual(document["moment"]["bytes"], 7828655264 + INPUT)
         finding = self.check_finding(document, 2)
+        self.gate(1)
         self.assertEqual((finding["fails_in_step"], finding["capacity_bytes"]), (3, 8 << 30))
         failure = document["failures"][-1]
         self.assertEqual((failure["asked_bytes"], failure["step"], failure["scope"]),

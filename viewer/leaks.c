@@ -113,6 +113,8 @@ static int look_inside(const struct gv_leaks_input *in, const struct gv_spans *s
 
 /* --- the rest: when it runs out, order, judgement --- */
 
+#define FORESEEABLE_STEPS 100000000
+
 static void project(const struct gv_leaks_input *in, const struct gv_spans *spans,
                     struct gv_finding *finding)
 {
@@ -131,11 +133,11 @@ static void project(const struct gv_leaks_input *in, const struct gv_spans *span
         return;
     }
     const struct gv_step *last = gv_step_find(run, spans->step_id[spans->count - 1]);
-    if (!capacity || !last || finding->bytes_per_step == 0 || finding->period_steps ||
-        last->peak_bytes > capacity)
+    if (!capacity || !last || finding->bytes_per_step <= GV_SKELETON_BYTES ||
+        finding->period_steps || last->peak_bytes > capacity)
         return;
     uint64_t left = (capacity - last->peak_bytes) / finding->bytes_per_step + 1;
-    if (left < UINT32_MAX - last->id)
+    if (left < FORESEEABLE_STEPS)
         finding->fails_in_step = last->id + (uint32_t)left;
 }
 

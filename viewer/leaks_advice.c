@@ -32,7 +32,7 @@ static const char *graph_advice(const struct gv_graph_traits *t)
 void gv_advise_graph(struct gv_finding *finding, const struct gv_graph_traits *t, const char *head)
 {
     snprintf(finding->advice, sizeof(finding->advice), "%s%s", graph_advice(t),
-             t->visited && finding->class == GV_CLASS_GRAPH && !t->gradient
+             t->told_to_keep && finding->class == GV_CLASS_GRAPH && !t->gradient
                  ? " A backward went through these graphs and was told to keep them "
                    "(retain_graph)."
                  : "");

@@ -18,7 +18,8 @@ struct kept { /* what a set of nodes holds, by span it was made in */
     uint64_t *bytes, *saved_bytes, *nodes;
     uint32_t *counts; /* for gv_trend_of */
     uint64_t old_bytes, old_nodes, visited, old_saved;
-    uint32_t target; /* the node to show the path to */
+    uint64_t old_slots, slots_after_backward; /* saved slots of old nodes that are still full */
+    uint32_t target;                          /* the node to show the path to */
 };
 
 /* A node of an earlier step than the moment's own. */
@@ -176,6 +177,9 @@ static int sum_kept(struct gv_scene *scene, uint32_t stamp, const uint8_t *in_fi
             saved->allocation == GV_NONE)
             continue;
         uint64_t size_bytes = scene->rows.allocations[saved->allocation].size_bytes;
+        kept->old_slots += is_old(scene, saved->node);
+        kept->slots_after_backward +=
+            is_old(scene, saved->node) && scene->rows.nodes[saved->node].backward_seq > 0;
         if (is_old(scene, saved->node) && size_bytes > largest &&
             scene->node_span[saved->node] <= scene->node_span[kept->target]) {
             largest = size_bytes;
@@ -298,6 +302,7 @@ static void advise(struct gv_scene *scene, uint32_t cluster, const struct kept *
         .carried = scene->carrier_edges[cluster] > 0,
         .collection = c->handles >= 2 && scene->carrier_edges[cluster] == 0,
         .visited = kept->visited * 2 > kept->old_nodes,
+        .told_to_keep = kept->slots_after_backward * 2 > kept->old_slots,
         .gradient = root->role == 2,
         .small = largest_tensor(scene, cluster) <= GV_SKELETON_BYTES,
     };
@@ -420,8 +425,10 @@ static int report_candidate(struct gv_scene *scene, const struct gv_past *past,
         finding.statistical = v.statistical;
         finding.certainty = v.structural && finding.steps >= 3 ? GV_CERTAIN : GV_LIKELY;
         finding.expected = v.expected;
-        if (v.bounded)
+        if (v.bounded) {
             finding.class = GV_CLASS_BOUNDED;
+            finding.bytes_per_step = finding.nodes_per_step = 0;
+        }
         struct gv_finding *slot = v.report ? gv_scene_finding(scene, finding.class) : NULL;
         if (slot)
             *slot = finding;

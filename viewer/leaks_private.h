@@ -68,6 +68,7 @@ struct gv_graph_traits { /* what the advice depends on */
     bool carried;        /* the chain goes from step to step through this variable */
     bool collection;     /* many handles, each with a graph of its own */
     bool visited;        /* a backward went through most of the old nodes */
+    bool told_to_keep;   /* most of their saved tensors outlived a backward through them */
     bool validation;     /* nodes made in a scope that says so */
     bool cloned;         /* the path begins with a copy that keeps history */
     bool gradient;       /* the root is a gradient */

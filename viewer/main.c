@@ -13,11 +13,13 @@
 #include "viewer/text.h"
 #include "viewer/text_reports.h"
 #include "viewer/units.h"
+#include "viewer/whatif.h"
 
 #define EXIT_BAD_INPUT 2
 
 static int run_recover(const struct gv_options *options);
 static int run_check(const struct gv_options *options);
+static int run_whatif(const struct gv_options *options);
 
 const struct gv_command gv_commands[] = {
     {"summary", "what died, who holds the memory, what to do (the default)", GV_AT_DEFAULT,
@@ -32,6 +34,8 @@ const struct gv_command gv_commands[] = {
      gv_text_leaks, NULL, false},
     {"check", "hold runs to a policy, for a build: exit status 0, 1, 2 or 3", GV_AT_END, NULL,
      run_check, true},
+    {"whatif", "the recorded run once more, with a cut or on a smaller device", GV_AT_END, NULL,
+     run_whatif, false},
     {"recover", "import the log that a killed program left, and say what came", GV_AT_DEFAULT, NULL,
      run_recover, false},
     {NULL, NULL, GV_AT_DEFAULT, NULL, NULL, false},
@@ -74,6 +78,13 @@ static void print_help(void)
          "  --allow \"WHO [until YYYY-MM-DD]: REASON\", WHO a fingerprint or variable\n"
          "  --baseline FILE, --write-baseline FILE\n"
          "  --junit FILE, --sarif FILE, --github\n"
+         "\n"
+         "Of whatif (each may be repeated):\n"
+         "  --detach ROOT     the variable keeps its tensors, not their graphs; or an\n"
+         "                    edge, \"ROOT -> OPERATION\" or \"OPERATION -> OPERATION\"\n"
+         "  --no-grad SCOPE   no graph is made inside the scope\n"
+         "  --checkpoint SCOPE  what it saves is recomputed for the backward\n"
+         "  --limit SIZE      of the device: in which step does it run out?\n"
          "\n"
          "The file defaults to run.db in the working directory. Exit status: 0, or 2 when\n"
          "the command line or the file is no good; check: 1 the policy is violated, 3\n"
@@ -169,6 +180,15 @@ static int run_check(const struct gv_options *options)
     int status = gv_check_command(options, use_color(options), show_progress, end_progress, &shown,
                                   GV_VERSION, error, sizeof(error));
     return error[0] ? complain(error) : status;
+}
+
+static int run_whatif(const struct gv_options *options)
+{
+    char error[GV_ERROR_MAX] = "";
+    bool shown = false;
+    int r = gv_whatif_command(options, use_color(options), show_progress, end_progress, &shown,
+                              error, sizeof(error));
+    return r < 0 ? complain(error) : 0;
 }
 
 static int print_report(const struct gv_options *options, const struct gv_report *report)

@@ -84,6 +84,9 @@ static const struct {
     {"--baseline", "check", true},
     {"--write-baseline", "check", true},
     {"--junit", "check", true},
+    {"--detach", "whatif", true},
+    {"--no-grad", "whatif", true},
+    {"--checkpoint", "whatif", true},
     {"--sarif", "check", true},
     {"--github", "check", false},
 };

@@ -34,7 +34,9 @@ static void place_fields(struct gv_text *text, const struct gv_finding *f)
 
 static void figures(struct gv_text *text, const struct gv_finding *f)
 {
-    if (f->nodes_per_step)
+    if (f->class == GV_CLASS_BOUNDED)
+        gv_field(text, "adds", "nothing any more");
+    else if (f->nodes_per_step)
         gv_field(text, "adds", "%s bytes and %s nodes per step",
                  gv_count((int64_t)f->bytes_per_step).text,
                  gv_count((int64_t)f->nodes_per_step).text);

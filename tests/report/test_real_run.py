@@ -85,6 +85,11 @@ class SampleRuns(RealRun):
         document = self.checked()
         self.assertEqual(self.step_bytes(document), published)
         self.check_finding(document, 9)
+        cut = self.replay("--detach", "y_sum")  # the run of --detach=on, to the byte
+        self.assertEqual([step["end_bytes"] for step in cut["steps"]], 10 * [HELD])
+        self.assertEqual([step["recorded_end_bytes"] for step in cut["steps"]], published)
+        self.assertEqual(self.replay("--limit", "8GiB")["after"]["fails_in_step"], 3)
+        self.assertFalse(self.replay("--limit", "8GiB", "--detach", "y_sum")["after"]["fails"])
         for step in range(1, 11):
             document = self.checked("--at", f"step:{step}")
             self.assertEqual(document["moment"]["bytes"], published[step - 1])
@@ -94,6 +99,9 @@ class SampleRuns(RealRun):
             self.assertEqual((root["graphs"], root["first_step"], root["last_step"]),
                              (step, 1, step))
             self.assertEqual(root["nodes"], 26 * step + 16)
+
+    def replay(self, *arguments):
+        return json.loads(self.text("whatif", *arguments, "--format", "json", "s.db"))
 
     def gate(self, status):
         result = self.run_report("check", "--policy",

@@ -35,8 +35,17 @@ class TrainingRuns(RealRun):
         self.assertTrue(root["file"].endswith("sample_train.c"), root["file"])
         self.assertEqual(root["line"], line_of("sample_train", text))
 
+    def assert_finding(self, document, kind, root, text, **more):
+        [finding] = document["findings"]
+        self.assertEqual((finding["class"], finding["root"]), (kind, root))
+        self.assert_line(finding, text)
+        for key, value in more.items():
+            self.assertEqual(finding[key], value, key)
+
     def test_without_a_mistake(self):
         document = self.train()
+        self.assertEqual((document["findings"], document["judged"]["verdict"]), ([], "CLEAN"))
+        self.assertEqual([n["class"] for n in document["notes"]], ["ONE-OFF"])  # momentum
         self.assertEqual(self.old(document), [])
         self.assertEqual(self.growth(20, STEPS), 0)
         self.assertEqual(self.nodes("step:20"), self.nodes("end"))
@@ -56,6 +65,8 @@ class TrainingRuns(RealRun):
         """Nodes grow, device bytes do not: 4 a step, the losses themselves."""
         document = self.train("--keep-loss=tensor")
         root = self.root(document, "losses[step]")
+        self.assert_finding(document, "SKELETON", "losses[step]", "ag_assign(losses[step]",
+                            nodes_per_step=NODES_A_STEP, bytes_per_step=4, since_step=1)
         self.assertEqual(self.old(document), ["losses[step]"])
         self.assert_line(root, "ag_assign(losses[step]")
         self.assertEqual(self.growth(20, STEPS), 4 * (STEPS - 20))
@@ -68,6 +79,7 @@ class TrainingRuns(RealRun):
         """Nodes and bytes grow, by one validation's graph in ten steps."""
         document = self.train("--validation=grad")
         root = self.root(document, "val_loss")
+        self.assert_finding(document, "GRAPH", "val_loss", "ag_assign(val_loss", since_step=10)
         self.assertEqual(self.old(document), ["val_loss"])
         self.assert_line(root, "ag_assign(val_loss")
         self.assertEqual(root["graphs"], STEPS // 10)
@@ -80,6 +92,7 @@ class TrainingRuns(RealRun):
     def test_retained_graph(self):
         """Nothing grows, but what backward should release stays until the next step."""
         document = self.train("--retain-graph")
+        self.assertEqual(document["findings"], [])
         self.assertEqual(self.old(document), [])
         self.assertEqual(self.growth(20, STEPS), 0)
         self.assertGreater(self.saved_bytes(document), POOLED)
@@ -88,6 +101,8 @@ class TrainingRuns(RealRun):
     def test_cached_features(self):
         """Grows with the number of batches, then no more."""
         document = self.train("--cache-features")
+        self.assert_finding(document, "BOUNDED", "feature_cache[i]", "ag_assign(feature_cache[i]",
+                            steps=16, gate="pass")
         self.assertEqual(self.old(document), ["feature_cache[i]"])
         self.assert_line(self.root(document, "feature_cache[i]"), "ag_assign(feature_cache[i]")
         # 4: the sum of the validations, from step 10 on
@@ -97,6 +112,8 @@ class TrainingRuns(RealRun):
     def test_carried_state(self):
         """Every step's features and nodes stay; the loss and the state lead there both."""
         document = self.train("--carry-state=attached")
+        self.assert_finding(document, "GRAPH", "h", "ag_assign(h, next_state(loop, h, features))", nodes_per_step=4,
+                            bytes_per_step=POOLED, also="loss")
         self.assertEqual(self.growth(20, STEPS), POOLED * (STEPS - 20))
         self.assertEqual(self.nodes(f"step:{STEPS - 1}") - self.nodes("step:20"), 4 * (STEPS - 21))
         together = self.text("s.db")

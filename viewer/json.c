@@ -47,14 +47,14 @@ static json_t *account_json(const struct gv_account *account)
 
 static json_t *devices_json(const struct gv_report *report)
 {
-    static const char *const runtimes[] = {"unknown", "cudart", "hostcuda"};
+    static const char *const runtimes[] = {"unknown", "cudart", "hostcuda", "cpu"};
     json_t *devices = json_array();
     for (uint32_t i = 0; i < report->run.device_count; i++) {
         const struct gv_device *d = &report->run.devices[i];
         json_t *device = json_object();
         gv_json_set(device, "id", gv_json_bytes(d->id));
         gv_json_set(device, "name", gv_json_text(gv_name(&report->names, d->name_id)));
-        gv_json_set(device, "runtime", json_string(runtimes[d->runtime < 3 ? d->runtime : 0]));
+        gv_json_set(device, "runtime", json_string(runtimes[d->runtime < 4 ? d->runtime : 0]));
         gv_json_set(device, "total_bytes", gv_json_known(d->total_bytes != 0, d->total_bytes));
         gv_json_set(device, "limit_bytes", gv_json_known(d->limit_bytes != 0, d->limit_bytes));
         gv_json_set(device, "context_bytes",

@@ -56,7 +56,8 @@ enum gv_owner gv_owner_of(const struct gv_names *names, const struct gv_allocati
         return GV_OWNER_SAVED;
     if (a->held & bit)
         return GV_OWNER_HANDLE;
-    if (gv_scope_name(names, a->scope_id, GV_SCOPE_OP))
+    if (gv_scope_name(names, a->scope_id, GV_SCOPE_OP) ||
+        gv_scope_name(names, a->scope_id, GV_SCOPE_MODULE))
         return GV_OWNER_TEMPORARY;
     return GV_OWNER_UNATTRIBUTED;
 }

@@ -21,7 +21,7 @@ enum gv_owner {
     GV_OWNER_INPUT,           /* by role, unless only the graph holds it any more */
     GV_OWNER_SAVED,           /* a live node of the graph saves it for its backward */
     GV_OWNER_HANDLE,          /* the program holds it: an output or any other variable */
-    GV_OWNER_TEMPORARY,       /* allocated inside an operation's scope and none of the above */
+    GV_OWNER_TEMPORARY,       /* allocated inside a module or an operation, none of the above */
     GV_OWNER_UNATTRIBUTED,
     GV_OWNER_COUNT
 };

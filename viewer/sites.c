@@ -43,9 +43,9 @@ struct gv_sites {
     uint32_t site_count, site_capacity;
 };
 
-/* What is not the program's own. Frames without a module (Python's) never match. */
+/* What is not the program's own. Frames without a module are Python's. */
 static const struct {
-    enum { MODULE_NAME, FUNCTION_NAME } what;
+    enum { MODULE_NAME, FUNCTION_NAME } what; /* begins with `prefix` */
     const char *prefix;
 } foreign[] = {
     {MODULE_NAME, "libgradprof.so"}, {MODULE_NAME, "libhostcuda.so"}, {MODULE_NAME, "libcudart.so"},
@@ -54,8 +54,22 @@ static const struct {
     {MODULE_NAME, "ag_backend_"},    {FUNCTION_NAME, "ag_"},          {FUNCTION_NAME, "gradprof_"},
 };
 
+/* Python's own files and installed packages. */
+static const char *const foreign_folders[] = {"/dist-packages/", "/site-packages/", "/lib/python3",
+                                              "<frozen "};
+
+static bool is_foreign_file(const struct gv_place *place)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof(foreign_folders) / sizeof(foreign_folders[0]); i++)
+        found |= place->file && !place->module && strstr(place->file, foreign_folders[i]);
+    return found;
+}
+
 static bool is_foreign(const struct gv_place *place)
 {
+    if (is_foreign_file(place))
+        return true;
     const char *slash = place->module ? strrchr(place->module, '/') : NULL;
     const char *module = slash ? slash + 1 : place->module;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {

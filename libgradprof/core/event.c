@@ -21,9 +21,15 @@ struct stack_content { /* what a stack entry's bytes are */
     void *frame[];
 };
 
+struct source_content { /* what a Python frame's entry is */
+    struct gp_entry *function, *file;
+    uint64_t line;
+};
+
 static struct gp_intern names = GP_INTERN_INITIALIZER(1024);
 static struct gp_intern scopes = GP_INTERN_INITIALIZER(512);
 static struct gp_intern stacks = GP_INTERN_INITIALIZER(4096);
+static struct gp_intern sources = GP_INTERN_INITIALIZER(1024);
 
 /* Definitions are appended one at a time, so that an id that another thread sees as defined is. */
 static pthread_mutex_t define_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,6 +43,7 @@ void gp_event_forked(void)
     gp_intern_forked(&names);
     gp_intern_forked(&scopes);
     gp_intern_forked(&stacks);
+    gp_intern_forked(&sources);
 }
 
 uint64_t gp_event_payload(struct gp_thread *thread, struct gp_record *record, const void *payload,
@@ -158,6 +165,55 @@ static void define_module(struct gp_thread *thread, uintptr_t address)
     define(thread, &module->epoch, &record, module->name, record.length);
 }
 
+struct gp_entry *gp_python_frame(const char *function, const char *file, uint32_t line)
+{
+    struct source_content content = {gp_name(function), gp_name(file), line};
+
+    return gp_intern(&sources, &content, sizeof(content));
+}
+
+static void copy_name(const struct gp_entry *name, char *ret_text, size_t size)
+{
+    size_t length = name == NULL ? 0 : name->content_bytes;
+
+    length = length < size ? length : size - 1;
+    memcpy(ret_text, name == NULL ? (const void *)"" : name->content, length);
+    ret_text[length] = 0;
+}
+
+void gp_python_frame_text(const void *address, char *ret_function, char *ret_file, size_t size,
+                          uint32_t *ret_line)
+{
+    const struct gp_entry *frame = (const void *)((uintptr_t)address & ~GP_FRAME_SOURCE);
+    const struct source_content *content = (const void *)frame->content;
+
+    copy_name(content->function, ret_function, size);
+    copy_name(content->file, ret_file, size);
+    *ret_line = (uint32_t)content->line;
+}
+
+static void define_source(struct gp_thread *thread, struct gp_entry *frame)
+{
+    const struct source_content *content = (const void *)frame->content;
+    struct gp_record record = {.type = GP_EV_FRAME, .define_id = frame->id};
+
+    if (is_defined(&frame->epoch))
+        return;
+    record.key = (uintptr_t)gp_python_frame_address(frame);
+    record.name_id = gp_name_id(thread, content->function);
+    record.parent_id = gp_name_id(thread, content->file);
+    record.detail = (uint32_t)content->line;
+    define(thread, &frame->epoch, &record, NULL, 0);
+}
+
+static void define_frame(struct gp_thread *thread, uintptr_t address)
+{
+    if (address & GP_FRAME_SOURCE)
+        define_source(thread, (struct gp_entry *)(address & ~GP_FRAME_SOURCE));
+    else
+        define_module(thread, address);
+}
+
 static void define_stack(struct gp_thread *thread, struct gp_entry *stack)
 {
     const struct stack_content *content = (const void *)stack->content;
@@ -165,7 +221,7 @@ static void define_stack(struct gp_thread *thread, struct gp_entry *stack)
     struct gp_record record = {.type = GP_EV_STACK};
 
     for (size_t i = 0; i < bytes / sizeof(content->frame[0]); i++)
-        define_module(thread, (uintptr_t)content->frame[i]);
+        define_frame(thread, (uintptr_t)content->frame[i]);
     record.define_id = stack->id;
     record.length = (uint32_t)(bytes / sizeof(content->frame[0]));
     define(thread, &stack->epoch, &record, content->frame, bytes);
@@ -188,15 +244,13 @@ static struct gp_entry *find_stack(struct gp_thread *thread, const uint64_t *key
     return *recent;
 }
 
-uint32_t gp_stack_id(struct gp_thread *thread)
+uint32_t gp_stack_id_of(struct gp_thread *thread, void **frames, size_t count)
 {
     struct gp_entry *stack;
-    void **frames;
-    size_t count = gp_unwind_capture(thread, gp_session.depth, &frames);
+    uint64_t *key = (uint64_t *)(void *)(frames - 1);
 
     if (count == 0)
         return 0;
-    uint64_t *key = (uint64_t *)(void *)(frames - 1);
     key[0] = atomic_load_explicit(&unloads, memory_order_relaxed);
     stack = find_stack(thread, key, count);
     if (__builtin_expect(stack != NULL && !is_defined(&stack->epoch), 0)) {
@@ -210,4 +264,12 @@ uint32_t gp_stack_id(struct gp_thread *thread)
             define_stack(thread, stack);
     }
     return stack == NULL ? 0 : stack->id;
+}
+
+uint32_t gp_stack_id(struct gp_thread *thread)
+{
+    void **frames;
+    size_t count = gp_unwind_capture(thread, gp_session.depth, &frames);
+
+    return gp_stack_id_of(thread, frames, count);
 }

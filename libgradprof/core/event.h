@@ -22,6 +22,18 @@ uint32_t gp_name_id(struct gp_thread *thread, struct gp_entry *name);
 uint32_t gp_scope_id(struct gp_thread *thread, struct gp_entry *scope);
 /* Captures the calling stack. No lock may be held. 0: no stack. */
 uint32_t gp_stack_id(struct gp_thread *thread);
+/* The stack of `count` frames at `frames`, innermost first; frames[-1] is overwritten. Addresses, or
+ * what gp_python_frame_address gives. */
+uint32_t gp_stack_id_of(struct gp_thread *thread, void **frames, size_t count);
+/* A line of Python source as a frame of a stack. */
+struct gp_entry *gp_python_frame(const char *function, const char *file, uint32_t line);
+static inline void *gp_python_frame_address(struct gp_entry *frame)
+{
+    return (void *)((uintptr_t)frame | GP_FRAME_SOURCE);
+}
+/* What such an address stands for; texts cut to `size`. */
+void gp_python_frame_text(const void *address, char *ret_function, char *ret_file, size_t size,
+                          uint32_t *ret_line);
 /* The innermost open scope of the thread. */
 uint32_t gp_current_scope_id(struct gp_thread *thread);
 

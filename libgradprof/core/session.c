@@ -25,8 +25,11 @@
 #include "libgradprof/core/run_meta.h"
 #include "libgradprof/hooks/resolve.h"
 #include "libgradprof/limit.h"
+#include "libgradprof/python/host.h"
 #include "libgradprof/stack/modules.h"
 #include "libgradprof/stack/unwind.h"
+#include "libgradprof/torch/blocks.h"
+#include "libgradprof/torch/graph.h"
 
 #define PAGE_BYTES 4096u
 
@@ -279,6 +282,9 @@ void gp_session_forked(void)
     gp_limit_forked();
     gp_children_forked();
     gp_counters_reset();
+    gp_blocks_forked();
+    gp_graph_forked();
+    gp_python_forked();
     if (!gp_ingest_thread_forked() && was_active)
         atomic_store(&gp_session.state, GP_OFF);
     if (gp_thread_forked())

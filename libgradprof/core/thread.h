@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "libgradprof/core/config.h"
+#include "libgradprof/torch/thread.h"
 
 struct gp_entry;
 
@@ -37,7 +38,9 @@ struct gp_thread {
     struct gp_entry *scope[GP_SCOPES_MAX];     /* interned scope paths, innermost last */
     struct gp_entry *step_label[GP_STEPS_MAX]; /* NULL: no label */
     struct gp_entry *recent[GP_RECENT_STACKS]; /* stacks seen last, by a cheap hash: no full one */
-    uintptr_t stack_end; /* upper bound of the thread's stack, 0: not asked yet */
+    struct gp_torch_thread torch;
+    uint32_t torch_stack_id; /* of the node that is being told */
+    uintptr_t stack_end;     /* upper bound of the thread's stack, 0: not asked yet */
     void *frames[1 + GP_STACK_DEPTH_MAX + GP_OWN_FRAMES]; /* scratch of a capture, from [1] on */
 };
 

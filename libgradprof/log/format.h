@@ -59,6 +59,12 @@ enum gp_event_type {
         6, /* device; a = total bytes, b = limit bytes (0: none); name_id; detail = runtime
                          (enum gp_runtime) */
     GP_EV_CHILD = 7, /* key = pid of a forked child */
+    GP_EV_FRAME = 8, /* a line of source as a frame: key = its address in stacks, with
+                        GP_FRAME_SOURCE set; name_id = function, parent_id = file name (a string's
+                        id), detail = line */
+    GP_EV_STRING_TEXT =
+        9, /* define_id of a string told before; continuation: its text from here on,
+                              length bytes */
 
     /* ledger */
     GP_EV_ALLOC = 16, /* key = address, a = size_bytes, b = stream; device, kind, stack, scope */
@@ -75,7 +81,8 @@ enum gp_event_type {
         22, /* key = pool handle; detail: 1 created, 2 destroyed; a = max bytes (0: none) */
 
     /* graph */
-    GP_EV_NODE = 32,          /* key = node; name_id = op; stack, scope */
+    GP_EV_NODE = 32,          /* key = node; name_id = op; stack, scope; detail 1: belongs to
+                                 no step (a leaf's accumulator) */
     GP_EV_EDGE = 33,          /* key = node; a = input node; detail = slot number */
     GP_EV_NODE_BACKWARD = 34, /* key = node */
     GP_EV_NODE_DESTROY = 35,  /* key = node */
@@ -106,6 +113,7 @@ enum gp_kind {
     GP_KIND_HOST = 5,    /* pinned host memory: own ledger line, never added to device bytes */
     GP_KIND_HOST_REGISTERED = 6, /* cudaHostRegister: pinned, not obtained from the allocator */
     GP_KIND_IMPORTED = 7, /* IPC or external memory: owned by another process, zero own bytes */
+    GP_KIND_CPU = 8,      /* a block of PyTorch's CPU allocator, on the device GP_DEVICE_CPU */
 };
 
 /* Kinds that add to a device's live bytes. Unknown kinds do: better a line too many than a gap. */
@@ -114,11 +122,15 @@ static inline int gp_kind_is_device_memory(enum gp_kind kind)
     return kind != GP_KIND_HOST && kind != GP_KIND_HOST_REGISTERED && kind != GP_KIND_IMPORTED;
 }
 
+#define GP_DEVICE_CPU 254u                  /* a device id that no GPU has */
+#define GP_FRAME_SOURCE (UINT64_C(1) << 62) /* no address has this bit */
+
 /* How sure we are of the level a ledger event was seen at. */
 enum gp_runtime {
     GP_RUNTIME_UNKNOWN = 0,
     GP_RUNTIME_CUDART = 1,   /* NVIDIA's runtime */
     GP_RUNTIME_HOSTCUDA = 2, /* the host stand-in: no GPU */
+    GP_RUNTIME_CPU = 3,      /* no device: what a framework allocates in the CPU's own memory */
 };
 
 /*

@@ -19,9 +19,13 @@ int gp_definitions_init(struct gp_definitions *definitions, struct gp_db *db)
     } statements[] = {
         /* a define_id that comes twice is damage: the first one stays */
         {"INSERT OR IGNORE INTO string VALUES(?,?)", &definitions->insert_string},
+        {"UPDATE string SET text = ?2 WHERE id = ?1", &definitions->update_string},
         {"INSERT INTO module VALUES(?,?,?,?,?,?)", &definitions->insert_module},
         {"INSERT INTO frame(id, address, module_id, offset) VALUES(?,?,?,?)",
          &definitions->insert_frame},
+        {"INSERT INTO frame(id, address, function, file, line) VALUES(?1, ?2, "
+         "(SELECT text FROM string WHERE id = ?3), (SELECT text FROM string WHERE id = ?4), ?5)",
+         &definitions->insert_source},
         {"INSERT OR IGNORE INTO stack VALUES(?,?,?)", &definitions->insert_stack},
         {"INSERT OR IGNORE INTO scope VALUES(?,?,?,?)", &definitions->insert_scope},
     };
@@ -38,8 +42,10 @@ void gp_definitions_finish(struct gp_definitions *definitions)
     gp_map_finish(&definitions->stacks);
     free(definitions->modules);
     gp_statement_destroy(definitions->insert_string);
+    gp_statement_destroy(definitions->update_string);
     gp_statement_destroy(definitions->insert_module);
     gp_statement_destroy(definitions->insert_frame);
+    gp_statement_destroy(definitions->insert_source);
     gp_statement_destroy(definitions->insert_stack);
     gp_statement_destroy(definitions->insert_scope);
 }
@@ -57,6 +63,14 @@ static int insert_string(struct gp_definitions *definitions, uint64_t id, const 
     gp_bind_int64(definitions->insert_string, 1, (int64_t)id);
     gp_bind_text(definitions->insert_string, 2, length ? text : "", length);
     return run(definitions->insert_string);
+}
+
+static int on_string_text(struct gp_definitions *definitions, const struct gp_event *event)
+{
+    gp_bind_int64(definitions->update_string, 1, event->record->define_id);
+    gp_bind_text(definitions->update_string, 2,
+                 event->record->length ? (const char *)event->payload : "", event->record->length);
+    return run(definitions->update_string);
 }
 
 static int on_scope(struct gp_definitions *definitions, const struct gp_record *record)
@@ -172,6 +186,27 @@ static uint64_t intern_frame(struct gp_definitions *definitions, uint64_t addres
     return *ret_status < 0 ? 0 : id;
 }
 
+/* A line of source: nothing is left to resolve. */
+static int on_frame(struct gp_ingest *ingest, const struct gp_record *record)
+{
+    struct gp_definitions *definitions = &ingest->definitions;
+    struct gp_statement *insert = definitions->insert_source;
+    if (record->key >> 63 || !(record->key & GP_FRAME_SOURCE)) {
+        gp_tally(ingest, GP_TALLY_malformed_events);
+        return 0;
+    }
+    if (gp_map_get(&definitions->frames, record->key)) /* defined twice: damage */
+        return 0;
+    uint64_t id = ++definitions->last_frame_id;
+    gp_bind_int64(insert, 1, (int64_t)id);
+    gp_bind_int64(insert, 2, (int64_t)record->key);
+    gp_bind_int64(insert, 3, record->name_id);
+    gp_bind_int64(insert, 4, record->parent_id);
+    gp_bind_int64(insert, 5, record->detail);
+    int status = run(insert);
+    return status < 0 ? status : gp_map_put(&definitions->frames, record->key, id);
+}
+
 static uint64_t stack_key(uint64_t parent_id, uint64_t frame_id)
 {
     return parent_id << 32 | frame_id;
@@ -244,7 +279,8 @@ int gp_definitions_event(struct gp_ingest *ingest, const struct gp_event *event)
     const struct gp_record *record = event->record;
     bool needs_id = record->type != GP_EV_MODULE;
     bool bad_id = record->define_id == 0 || record->define_id >= GP_OWN_ID_BASE;
-    bool bad_length = record->type == GP_EV_STRING && record->length > event->payload_bytes;
+    bool bad_length = (record->type == GP_EV_STRING || record->type == GP_EV_STRING_TEXT) &&
+                      record->length > event->payload_bytes;
     bool bad_module = record->type == GP_EV_MODULE && record->length > event->payload_bytes;
     if ((needs_id && bad_id) || bad_length || bad_module) {
         gp_tally(ingest, GP_TALLY_malformed_events);
@@ -258,6 +294,10 @@ int gp_definitions_event(struct gp_ingest *ingest, const struct gp_event *event)
         return on_stack(ingest, event);
     case GP_EV_MODULE:
         return on_module(ingest, event);
+    case GP_EV_STRING_TEXT:
+        return on_string_text(&ingest->definitions, event);
+    case GP_EV_FRAME:
+        return on_frame(ingest, record);
     default:
         return on_scope(&ingest->definitions, record);
     }

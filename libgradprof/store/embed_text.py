@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns a text file into a C source that defines it as a string: embed_text.py IN OUT SYMBOL."""
+"""Turns a text file into a C source that defines it as a string: embed_text.py IN OUT SYMBOL HEADER."""
 import sys
 
 
@@ -9,11 +9,11 @@ def c_string(line: str) -> str:
 
 
 def main() -> None:
-    source, target, symbol = sys.argv[1:]
+    source, target, symbol, header = sys.argv[1:]
     with open(source, encoding="ascii") as stream:
         body = "\n".join(c_string(line) for line in stream)
     with open(target, "w", encoding="ascii") as stream:
-        stream.write('#include "libgradprof/store/schema.h"\n\n')
+        stream.write(f'#include "{header}"\n\n')
         stream.write(f"const char {symbol}[] =\n{body};\n")
 
 

@@ -163,7 +163,8 @@ static int on_node(struct gp_ingest *ingest, const struct gp_event *event)
     node->thread_id = record->thread_id;
     node->stack_id = record->stack_id;
     node->scope_id = record->scope_id;
-    node->step_id = gp_steps_current(&ingest->steps, record->thread_id);
+    if (record->detail != 1)
+        node->step_id = gp_steps_current(&ingest->steps, record->thread_id);
     return gp_graph_adopt(graph, node);
 }
 

@@ -275,6 +275,8 @@ static int dispatch(struct gp_ingest *ingest, const struct gp_event *event)
     case GP_EV_STACK:
     case GP_EV_MODULE:
     case GP_EV_SCOPE:
+    case GP_EV_FRAME:
+    case GP_EV_STRING_TEXT:
         return gp_definitions_event(ingest, event);
     case GP_EV_STEP_BEGIN:
     case GP_EV_STEP_END:

@@ -156,7 +156,8 @@ struct gp_definitions {
     struct gp_module *modules; /* in order of loading */
     size_t module_count, module_capacity;
     uint64_t last_frame_id, last_own_stack_id;
-    struct gp_statement *insert_string, *insert_module, *insert_frame, *insert_stack, *insert_scope;
+    struct gp_statement *insert_string, *insert_module, *insert_frame, *insert_stack, *insert_scope,
+        *insert_source, *update_string;
 };
 
 struct gp_device {

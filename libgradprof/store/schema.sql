@@ -103,6 +103,7 @@ SELECT a.id, nullif(a.traits & 255, 255) AS device_id,
        CASE a.traits >> 10 & 63
            WHEN 1 THEN 'device' WHEN 2 THEN 'async' WHEN 3 THEN 'managed' WHEN 4 THEN 'array'
            WHEN 5 THEN 'host' WHEN 6 THEN 'host-registered' WHEN 7 THEN 'imported'
+           WHEN 8 THEN 'cpu'
            ELSE 'unknown' END AS kind,
        CASE a.traits >> 16
            WHEN 1 THEN 'parameter' WHEN 2 THEN 'gradient' WHEN 3 THEN 'optimizer-state'

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GP_PYTHON_WALKER_H
+#define GP_PYTHON_WALKER_H
+
+extern const char gp_walker_source[]; /* walker.py */
+
+#endif

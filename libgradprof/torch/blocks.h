@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that PyTorch's allocators hand out, as c10 reports them.
+ *
+ * CPU blocks alone start no recording (a DataLoader worker makes thousands): they are only kept in a
+ * table. When the process's recording is started by its first graph node, no device having been
+ * touched before, the table is written out and CPU blocks are recorded from there on, as the device
+ * `cpu`. In a process that uses a GPU they are not recorded.
+ */
+#ifndef GP_TORCH_BLOCKS_H
+#define GP_TORCH_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gp_thread;
+
+#define GP_TORCH_CPU 0 /* c10::DeviceType */
+#define GP_TORCH_CUDA 1
+
+/* `bytes` > 0: allocated; < 0: about to be freed. The guard is up. */
+void gp_blocks_report(struct gp_thread *thread, const void *address, int64_t bytes, int type,
+                      int index);
+/* The run was started by a graph node: CPU blocks belong to it. */
+void gp_blocks_record_cpu(struct gp_thread *thread);
+bool gp_blocks_is_start(uint64_t address);  /* of a live block, of whatever device */
+uint32_t gp_blocks_stack(uint64_t address); /* where it was allocated; 0: not known */
+void gp_blocks_forked(void);
+
+#endif

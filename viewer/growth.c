@@ -7,10 +7,13 @@
 #define EVENTS_IRREGULAR 12  /* at odd times, so many are needed */
 #define TAIL_FACTOR 2.5      /* silent for longer than this many usual gaps: it stopped */
 #define IRREGULAR_SHARE 0.75 /* last third's rate against the first third's */
+#define SPREAD_MAX 0.5       /* of gaps: standard deviation against mean; at random it is 1 */
+#define SLOWING_MAX 1.8      /* mean gap of the later half against the earlier half's */
 
 struct events { /* spans after the warm-up that have survivors */
     uint32_t count, first, last, largest_gap, smallest_gap;
     uint32_t in_third[3];
+    double mean_gap, square_gap; /* mean of the gaps, and of their squares */
 };
 
 static struct events events_of(const struct gv_survivors *s)
@@ -26,13 +29,48 @@ static struct events events_of(const struct gv_survivors *s)
         uint32_t gap = k - e.last;
         e.largest_gap = gap > e.largest_gap ? gap : e.largest_gap;
         e.smallest_gap = gap < e.smallest_gap ? gap : e.smallest_gap;
+        e.mean_gap += gap;
+        e.square_gap += (double)gap * gap;
         e.last = k;
     }
+    uint32_t gaps = e.count > 1 ? e.count - 1 : 1;
+    e.mean_gap /= gaps;
+    e.square_gap /= gaps;
     uint32_t length = s->spans - e.first + 1;
     for (uint32_t k = e.first; e.count && k <= s->spans; k++)
         if (s->counts[k])
             e.in_third[(uint64_t)(k - e.first) * 3 / length]++;
     return e;
+}
+
+/* Mean gap of the later half of the events against the earlier half's. */
+static double slowing(const struct gv_survivors *s, const struct events *e)
+{
+    uint32_t half = e->count / 2, number = 0, middle = e->last;
+    for (uint32_t k = e->first; k <= e->last; k++)
+        if (s->counts[k] && number++ == half)
+            middle = k;
+    double earlier = (double)(middle - e->first) / half;
+    double later = (double)(e->last - middle) / (e->count - 1 - half);
+    return later / earlier;
+}
+
+/* As from a loop that keeps something every so many steps, be it with other steps in between. */
+static bool is_regular(const struct gv_survivors *s, const struct events *e)
+{
+    uint32_t length = s->spans - e->first + 1;
+    if (e->largest_gap <= e->smallest_gap + 1 || e->count * 10 >= length * 9)
+        return true;
+    if (s->all_differ)
+        return false;
+    double variance = e->square_gap - e->mean_gap * e->mean_gap;
+    return variance <= SPREAD_MAX * SPREAD_MAX * e->mean_gap * e->mean_gap &&
+           slowing(s, e) <= SLOWING_MAX;
+}
+
+bool gv_is_window(const struct gv_survivors *s, uint32_t first)
+{
+    return s->recycled >= 2 && s->spans - first <= s->recycled_life + s->recycled_life / 4 + 1;
 }
 
 enum gv_trend gv_trend_of(const struct gv_survivors *s)
@@ -41,16 +79,13 @@ enum gv_trend gv_trend_of(const struct gv_survivors *s)
     bool early = false;
     for (uint32_t k = 1; k <= GV_WARM_SPANS && k < s->spans; k++)
         early = early || s->counts[k];
-    if (s->recycled >= 2 && e.count >= 2 && e.first > s->recycled_median)
+    if (e.count >= 2 && gv_is_window(s, e.first))
         return GV_WINDOW;
     if (e.count < EVENTS_MIN)
         return early && s->spans > GV_WARM_SPANS ? GV_ONE_OFF : GV_STEADY;
-    double usual_gap = (double)(e.last - e.first) / (e.count - 1);
-    if (s->spans - e.last > TAIL_FACTOR * usual_gap + 1)
+    if (s->spans - e.last > TAIL_FACTOR * e.mean_gap + 1)
         return GV_FULL;
-    uint32_t length = s->spans - e.first + 1;
-    bool regular = e.largest_gap <= e.smallest_gap + 1 || e.count * 10 >= length * 9;
-    if (regular)
+    if (is_regular(s, &e))
         return GV_GROWS;
     bool lasting = e.in_third[2] >= IRREGULAR_SHARE * e.in_third[0];
     return lasting && e.count >= EVENTS_IRREGULAR ? GV_GROWS : GV_UNSURE;

@@ -21,15 +21,19 @@ enum gv_trend {
     GV_GROWS
 };
 
-struct gv_survivors {         /* arrays by span, 0 ... spans */
-    uint32_t *counts;         /* objects that live at the moment */
-    uint64_t *bytes;          /* their bytes */
-    uint32_t spans;           /* the moment is the end of this span */
-    uint32_t recycled;        /* spans whose objects outlived a later step, and are gone */
-    uint32_t recycled_median; /* the median of those spans */
+struct gv_survivors {       /* arrays by span, 0 ... spans */
+    uint32_t *counts;       /* objects that live at the moment */
+    uint64_t *bytes;        /* their bytes */
+    uint32_t spans;         /* the moment is the end of this span */
+    uint32_t recycled;      /* spans whose objects outlived a later step, and are gone */
+    uint32_t recycled_life; /* the longest life among them, in spans */
+    bool all_differ;        /* no two objects of different spans have the same size: perhaps keys */
 };
 
 #define GV_WARM_SPANS 2 /* lazily made state; never part of a slope */
+
+/* Survivors from `first` on are no older than what went before them became: a window that moves. */
+bool gv_is_window(const struct gv_survivors *survivors, uint32_t first);
 
 enum gv_trend gv_trend_of(const struct gv_survivors *survivors);
 

@@ -356,7 +356,7 @@ static struct verdict judge(const struct gv_scene *scene, const struct gv_past *
     enum gv_trend trend = gv_trend_of(&s);
     v.structural = unbroken;
     v.statistical = trend == GV_GROWS;
-    if (s.recycled >= 2 && first > s.recycled_median) {
+    if (first && gv_is_window(&s, first)) {
         v.bounded = v.report = true;
         v.expected = past->used_later > 0;
         return v;

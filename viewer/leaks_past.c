@@ -3,7 +3,6 @@
  * shortest step by itself, which in an ordinary run is nearly everything. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "viewer/leaks_private.h"
 
@@ -104,26 +103,18 @@ int gv_past_allocations(struct gv_scene *scene, struct gv_past *ret_past)
                       allocation_row, ret_past);
 }
 
-static int by_number(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 void gv_past_fill(const struct gv_past *past, uint32_t a, uint32_t b,
                   struct gv_survivors *survivors)
 {
-    uint32_t count = 0, *spans = calloc((size_t)past->spans.count + 1, sizeof(*spans));
-    if (!spans)
-        return;
-    for (uint32_t i = 0; i < past->spans.count; i++)
-        if (past->spans.rows[i].key[0] == a && past->spans.rows[i].key[1] == b)
-            spans[count++] = past->spans.rows[i].key[2];
-    if (count > 1)
-        qsort(spans, count, sizeof(*spans), by_number);
-    survivors->recycled = count;
-    survivors->recycled_median = count ? spans[count / 2] : 0;
-    free(spans);
+    for (uint32_t i = 0; i < past->spans.count; i++) {
+        const struct gv_tally_row *row = &past->spans.rows[i];
+        if (row->key[0] != a || row->key[1] != b)
+            continue;
+        uint32_t life = row->value - row->key[2];
+        survivors->recycled++;
+        survivors->recycled_life =
+            life > survivors->recycled_life ? life : survivors->recycled_life;
+    }
 }
 
 void gv_past_free(struct gv_past *past)

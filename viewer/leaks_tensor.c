@@ -10,6 +10,7 @@
 struct group {         /* survivors of one cluster or call site */
     uint32_t id, a, b; /* a, b: its key in the past */
     uint32_t objects;
+    struct gv_tally sizes; /* (size, size >> 32) -> value: the span of the first */
     struct gv_survivors survivors;
 };
 
@@ -24,6 +25,7 @@ static void groups_free(struct groups *groups)
     for (uint32_t i = 0; i < groups->count; i++) {
         free(groups->groups[i].survivors.counts);
         free(groups->groups[i].survivors.bytes);
+        gv_tally_free(&groups->groups[i].sizes);
     }
     free(groups->groups);
     gv_tally_free(&groups->by_id);
@@ -40,7 +42,8 @@ static struct group *group_of(struct gv_scene *scene, struct groups *groups, uin
             0)
             return NULL;
         size_t spans = (size_t)scene->now + 2;
-        struct group group = {.id = id, .a = a, .b = b, .survivors.spans = scene->now};
+        struct group group = {
+            .id = id, .a = a, .b = b, .survivors = {.spans = scene->now, .all_differ = true}};
         group.survivors.counts = gv_zeroed(spans, sizeof(uint32_t));
         group.survivors.bytes = gv_zeroed(spans, sizeof(uint64_t));
         groups->groups[groups->count++] = group;
@@ -58,6 +61,12 @@ static void count(struct gv_scene *scene, struct group *group, uint32_t allocati
     scene->counted[allocation] = 1;
     if (span > scene->now)
         return;
+    struct gv_tally_row *row =
+        gv_tally_row(&group->sizes, (uint32_t)a->size_bytes, (uint32_t)(a->size_bytes >> 32), 0);
+    if (row && row->count++ > 0 && row->value != span)
+        group->survivors.all_differ = false;
+    else if (row)
+        row->value = span;
     group->objects++;
     group->survivors.counts[span]++;
     group->survivors.bytes[span] += a->size_bytes;

@@ -32,6 +32,8 @@ const struct gv_command gv_commands[] = {
      gv_text_roots, NULL, false},
     {"leaks", "what stays from step to step, who holds it, what to change", GV_AT_DEFAULT,
      gv_text_leaks, NULL, false},
+    {"timeline", "the run step by step: bytes, peaks, nodes", GV_AT_DEFAULT, gv_text_timeline, NULL,
+     false},
     {"check", "hold runs to a policy, for a build: exit status 0, 1, 2 or 3", GV_AT_END, NULL,
      run_check, true},
     {"whatif", "the recorded run once more, with a cut or on a smaller device", GV_AT_END, NULL,

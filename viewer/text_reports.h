@@ -11,6 +11,7 @@ void gv_text_peak(const struct gv_report *report, struct gv_text *text, uint32_t
 void gv_text_nodes(const struct gv_report *report, struct gv_text *text, uint32_t limit);
 void gv_text_roots(const struct gv_report *report, struct gv_text *text, uint32_t limit);
 void gv_text_leaks(const struct gv_report *report, struct gv_text *text, uint32_t limit);
+void gv_text_timeline(const struct gv_report *report, struct gv_text *text, uint32_t limit);
 
 /* The whole model as one JSON document (docs/FORMAT.md); 0 or a negative errno. */
 int gv_json_print(const struct gv_report *report, FILE *out, uint32_t limit);

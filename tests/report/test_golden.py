@@ -10,7 +10,7 @@ import unittest
 
 import harness
 
-COMMANDS = ["summary", "peak", "nodes", "roots", "leaks"]
+COMMANDS = ["summary", "peak", "nodes", "roots", "leaks", "timeline"]
 WIDTH = 80
 
 

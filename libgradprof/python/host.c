@@ -17,6 +17,7 @@
 #include "libgradprof/python/walker.h"
 #include "libgradprof/torch/blocks.h"
 #include "libgradprof/torch/graph.h"
+#include "libgradprof/torch/layout.h"
 #include "libgradprof/torch/slots.h"
 
 #define FILE_INPUT 257 /* Py_file_input */
@@ -112,6 +113,8 @@ static PyObject *add_handle(PyObject *self, PyObject *arguments)
     record.name_id = gp_name_id(thread, gp_name(name));
     if (node == 0 || !gp_graph_is_node(node, &record.stack_id))
         record.stack_id = gp_blocks_stack(address);
+    if (!gp_blocks_is_recorded(address))
+        record.a = 0;
     gp_event(thread, &record);
     thread->guard--;
     return none();
@@ -137,7 +140,7 @@ static PyObject *set_role(PyObject *self, PyObject *arguments)
     (void)self;
     if (!python.PyArg_ParseTuple(arguments, "KIs", &address, &role, &name))
         return NULL;
-    if (gp_blocks_is_start(address))
+    if (gp_blocks_is_recorded(address))
         gradprof_storage_role((const void *)(uintptr_t)address, (enum gradprof_role)role, name);
     return none();
 }
@@ -288,6 +291,16 @@ static PyObject *enable_lines(PyObject *self, PyObject *arguments)
     return none();
 }
 
+/* Which calls were seen, and which layouts found: (node, edge, save, release, end, storage, edges). */
+static PyObject *capabilities(PyObject *self, PyObject *arguments)
+{
+    (void)self, (void)arguments;
+    return python.Py_BuildValue("iiiiiii", gp_graph_seen(GP_SEEN_NODE), gp_graph_seen(GP_SEEN_EDGE),
+                                gp_graph_seen(GP_SEEN_SAVE), gp_graph_seen(GP_SEEN_RELEASE),
+                                gp_graph_seen(GP_SEEN_END), gp_layout_knows_storage(),
+                                gp_layout_knows_edges());
+}
+
 static PyObject *say(PyObject *self, PyObject *arguments)
 {
     const char *text;
@@ -320,6 +333,7 @@ static struct method methods[] = {
     {"add_handle", add_handle, METH_VARARGS, NULL},
     {"end_handle", end_handle, METH_VARARGS, NULL},
     {"set_role", set_role, METH_VARARGS, NULL},
+    {"capabilities", capabilities, METH_VARARGS, NULL},
     {"slot_offset", slot_offset, METH_VARARGS, NULL},
     {"node_of", node_of, METH_VARARGS, NULL},
     {"step", step, METH_VARARGS, NULL},

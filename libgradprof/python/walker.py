@@ -340,11 +340,25 @@ def watch_optimizers():
 
 # --- life ---
 
+def missing_parts():
+    """What a whole recording has and this one lacks, with this build of PyTorch."""
+    node, edge, save, release, end, storage, edges = capabilities()
+    lacks = {"nodes": save and not node, "edges": node and not (edge and edges),
+             "saved tensors": (node or release) and not save,
+             "bytes of saved tensors": save and not storage,
+             "ends of nodes": release and not end}
+    return [name for name, lacking in lacks.items() if lacking]
+
+
 def at_exit():
+    missing = missing_parts()
+    if missing:
+        say(f"PyTorch {torch.__version__}: not recorded here: {', '.join(missing)}")
     if not is_recording():
         return
     put_meta("pytorch", torch.__version__)
-    put_meta("level", "PyTorch's blocks, nodes and variables")
+    level = "PyTorch's nodes and variables"
+    put_meta("level", level + (f", without {', '.join(missing)}" if missing else ""))
     put_meta("python", sys.version.split()[0])
     look(force=True)
     boundary(open_next=False)

@@ -33,6 +33,16 @@ bool gp_blocks_is_start(uint64_t address)
     return found;
 }
 
+bool gp_blocks_is_recorded(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t *block = address == 0 ? NULL : gp_live_find(&blocks, address);
+    bool recorded = block != NULL && block[BLOCK_TYPE] == GP_TORCH_CPU && cpu_epoch != 0 &&
+                    cpu_epoch == atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    return recorded;
+}
+
 uint32_t gp_blocks_stack(uint64_t address)
 {
     pthread_mutex_lock(&lock);

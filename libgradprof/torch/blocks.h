@@ -24,7 +24,10 @@ void gp_blocks_report(struct gp_thread *thread, const void *address, int64_t byt
                       int index);
 /* The run was started by a graph node: CPU blocks belong to it. */
 void gp_blocks_record_cpu(struct gp_thread *thread);
-bool gp_blocks_is_start(uint64_t address);  /* of a live block, of whatever device */
+bool gp_blocks_is_start(uint64_t address); /* of a live block, of whatever device */
+/* ... that stands in the ledger as a row of its own: only such an address means the block, another
+ * one a whole segment of the caching allocator. */
+bool gp_blocks_is_recorded(uint64_t address);
 uint32_t gp_blocks_stack(uint64_t address); /* where it was allocated; 0: not known */
 void gp_blocks_forked(void);
 

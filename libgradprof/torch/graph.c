@@ -40,6 +40,7 @@ enum { SLOT_KEY, SLOT_NODE, SLOT_NEXT, SLOT_NAME, SLOT_WORDS };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_live nodes = {.words = NODE_WORDS};
 static struct gp_live slots = {.words = SLOT_WORDS};
+static _Atomic bool seen[GP_SEEN_COUNT];
 
 void gp_graph_forked(void)
 {
@@ -50,6 +51,17 @@ void gp_graph_forked(void)
     gp_live_clear(&slots);
     if (gp_thread_state != NULL)
         memset(&gp_thread_state->torch, 0, sizeof(gp_thread_state->torch));
+}
+
+static void note(enum gp_seen what)
+{
+    if (!atomic_load_explicit(&seen[what], memory_order_relaxed))
+        atomic_store_explicit(&seen[what], true, memory_order_relaxed);
+}
+
+bool gp_graph_seen(enum gp_seen what)
+{
+    return atomic_load_explicit(&seen[what], memory_order_relaxed);
 }
 
 static bool is_shared(const uint64_t *node)
@@ -103,6 +115,7 @@ void gp_graph_delete(struct gp_thread *thread, const void *node)
 {
     const uint64_t *record;
 
+    note(GP_SEEN_END);
     if (thread->torch.node == (uintptr_t)node) /* what was saved last belongs to it */
         gp_graph_settle(thread);
     pthread_mutex_lock(&lock);
@@ -183,8 +196,9 @@ static void begin_node(struct gp_thread *thread, uint64_t key, int depth, const 
 static void log_save(struct gp_thread *thread, uint64_t *node, uint64_t storage,
                      struct gp_entry *slot)
 {
-    struct gp_record record = {.type = GP_EV_SAVE, .key = node[NODE_KEY], .a = storage};
+    struct gp_record record = {.type = GP_EV_SAVE, .key = node[NODE_KEY]};
 
+    record.a = gp_blocks_is_recorded(storage) ? storage : 0;
     record.name_id = gp_name_id(thread, slot);
     gp_event(thread, &record);
 }
@@ -261,6 +275,7 @@ void gp_graph_saved(struct gp_thread *thread, const void *impl)
 {
     struct gp_torch_thread *torch = &thread->torch;
 
+    note(GP_SEEN_SAVE);
     if (impl == NULL) /* packed by a hook of the program's: the slot is empty */
         return;
     if (torch->save_count == GP_TORCH_SAVES_MAX) {
@@ -277,6 +292,7 @@ void gp_graph_slot_reset(struct gp_thread *thread, const void *slot)
     struct gp_record record = {.type = GP_EV_RELEASE}, backward = {.type = GP_EV_NODE_BACKWARD};
     uint64_t *found, *node, *link;
 
+    note(GP_SEEN_RELEASE);
     gp_graph_settle(thread);
     pthread_mutex_lock(&lock);
     found = gp_live_find(&slots, (uintptr_t)slot);
@@ -313,6 +329,7 @@ void gp_graph_edge(struct gp_thread *thread, const void *node)
 {
     struct gp_torch_thread *torch = &thread->torch;
 
+    note(GP_SEEN_EDGE);
     if (torch->edge_count == 0) /* a new operation begins */
         gp_graph_settle(thread);
     if (torch->edge_count == GP_TORCH_EDGES_MAX) {
@@ -327,6 +344,7 @@ void gp_graph_attached(struct gp_thread *thread, const void *node)
     struct gp_torch_thread *torch = &thread->torch;
     uint64_t *record;
 
+    note(GP_SEEN_NODE);
     if (node == NULL || !ready(thread))
         return;
     thread->torch_stack_id = gp_python_stack_id(thread);

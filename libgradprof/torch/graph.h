@@ -8,11 +8,23 @@
 #ifndef GP_TORCH_GRAPH_H
 #define GP_TORCH_GRAPH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct gp_entry;
 struct gp_thread;
+
+/* Which of the wrapped calls this PyTorch was seen to make. */
+enum gp_seen {
+    GP_SEEN_NODE,
+    GP_SEEN_EDGE,
+    GP_SEEN_SAVE,
+    GP_SEEN_RELEASE,
+    GP_SEEN_END,
+    GP_SEEN_COUNT
+};
+bool gp_graph_seen(enum gp_seen what);
 
 void gp_graph_saved(struct gp_thread *thread, const void *impl);    /* just constructed */
 void gp_graph_edge(struct gp_thread *thread, const void *node);     /* handed out; may be NULL */

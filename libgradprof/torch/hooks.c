@@ -133,6 +133,7 @@ typedef void (*saved_function)(void *, const void *, bool, bool);
         if ((thread = enter()) == NULL)                                                            \
             return;                                                                                \
         gp_graph_saved(thread, first_word(slot));                                                  \
+        gp_python_arm();                                                                           \
         leave(thread);                                                                             \
     }
 SAVED(gp_saved_complete, "_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb")
@@ -179,6 +180,7 @@ GP_EXPORT void gp_set_gradient_edge(const void *tensor, void *edge)
     if ((thread = enter()) == NULL)
         return;
     gp_graph_attached(thread, node);
+    gp_python_arm();
     leave(thread);
 }
 

@@ -31,9 +31,10 @@ static int run_scene(struct gv_scene *scene)
 {
     struct gv_past nodes = {0};
     int r = gv_scene_make(scene);
-    if (r == 0)
+    bool graphs = r == 0 && gv_scene_has_old_nodes(scene);
+    if (graphs)
         r = gv_past_nodes(scene, &nodes);
-    if (r == 0)
+    if (r == 0 && graphs)
         r = gv_leaks_graphs(scene, &nodes);
     if (r == 0 && scene->last)
         r = gv_leaks_tensors(scene);

@@ -7,6 +7,7 @@
 #include "viewer/finding.h"
 #include "viewer/names.h"
 #include "viewer/query.h"
+#include "viewer/rows.h"
 #include "viewer/run.h"
 #include "viewer/sites.h"
 #include "viewer/spans.h"
@@ -25,6 +26,7 @@ struct gv_leaks_input {
     const struct gv_run *run;
     struct gv_sites *sites;
     uint64_t run_end_unix_ns;
+    const struct gv_rows *rows; /* of some moments, to save a pass over the tables; may be NULL */
 };
 
 /* 0 or a negative errno with a line in query->error. */

@@ -41,6 +41,8 @@ bool gv_scene_is_live(uint8_t live);
 struct gv_finding *gv_scene_finding(struct gv_scene *scene, enum gv_class class);
 void gv_scene_name_cluster(struct gv_scene *scene, uint32_t cluster, struct gv_finding *finding);
 void gv_scene_source(struct gv_scene *scene, struct gv_finding *finding);
+/* Nodes of an earlier step live: only then graphs must be looked at. */
+bool gv_scene_has_old_nodes(const struct gv_scene *scene);
 /* Allocation that counts as device memory of its own. */
 bool gv_scene_counts(const struct gv_scene *scene, const struct gv_allocation *a);
 

@@ -63,11 +63,20 @@ static int make_arrays(struct gv_scene *scene)
     return 0;
 }
 
+static int load_rows(struct gv_scene *scene, int64_t seq)
+{
+    const struct gv_rows *rows = scene->in->rows;
+    for (int m = 0; rows && m < rows->moments; m++)
+        if (rows->seq[m] == seq)
+            return gv_rows_pick(rows, m, &scene->rows);
+    return gv_rows_load(scene->in->query, &seq, 1, &scene->rows);
+}
+
 int gv_scene_make(struct gv_scene *scene)
 {
     const struct gv_leaks_input *in = scene->in;
     int64_t seq = scene->spans->end_seq[scene->now - 1];
-    int r = gv_rows_load(in->query, &seq, 1, &scene->rows);
+    int r = load_rows(scene, seq);
     if (r == 0)
         r = gv_roots_make(in->query, &scene->rows, 0, in->sites, &scene->roots);
     if (r == 0)
@@ -154,6 +163,14 @@ void gv_scene_name_cluster(struct gv_scene *scene, uint32_t cluster, struct gv_f
     if (place && !root->role)
         finding->place = *place;
     gv_scene_source(scene, finding);
+}
+
+bool gv_scene_has_old_nodes(const struct gv_scene *scene)
+{
+    for (uint32_t i = 0; i < scene->rows.node_index.count; i++)
+        if (scene->node_span[i] && scene->node_span[i] < scene->now)
+            return true;
+    return false;
 }
 
 bool gv_scene_counts(const struct gv_scene *scene, const struct gv_allocation *a)

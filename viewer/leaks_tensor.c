@@ -72,6 +72,17 @@ static void count(struct gv_scene *scene, struct group *group, uint32_t allocati
     group->survivors.bytes[span] += a->size_bytes;
 }
 
+/* Without any group that changes, the past cannot make one of it. */
+static bool any_changes(const struct groups *groups)
+{
+    for (uint32_t i = 0; i < groups->count; i++) {
+        enum gv_trend trend = gv_trend_of(&groups->groups[i].survivors);
+        if (trend != GV_STEADY && trend != GV_ONE_OFF)
+            return true;
+    }
+    return false;
+}
+
 static enum gv_class class_of(enum gv_trend trend, enum gv_class growing)
 {
     switch (trend) {
@@ -134,7 +145,7 @@ int gv_leaks_tensors(struct gv_scene *scene)
     struct groups groups = {0};
     struct gv_past past = {0};
     int r = collect_held(scene, &groups);
-    if (r == 0)
+    if (r == 0 && any_changes(&groups))
         r = gv_past_handles(scene, &past);
     for (uint32_t i = 0; r == 0 && i < groups.count; i++) {
         struct group *group = &groups.groups[i];
@@ -185,7 +196,7 @@ int gv_leaks_lost(struct gv_scene *scene)
     struct groups groups = {0};
     struct gv_past past = {0};
     int r = collect_unheld(scene, &groups);
-    if (r == 0 && groups.count)
+    if (r == 0 && any_changes(&groups))
         r = gv_past_allocations(scene, &past);
     for (uint32_t i = 0; r == 0 && i < groups.count; i++) {
         struct group *group = &groups.groups[i];

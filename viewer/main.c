@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "viewer/check_command.h"
+#include "viewer/diff.h"
 #include "viewer/options.h"
 #include "viewer/report.h"
 #include "viewer/text.h"
@@ -20,6 +21,7 @@
 static int run_recover(const struct gv_options *options);
 static int run_check(const struct gv_options *options);
 static int run_whatif(const struct gv_options *options);
+static int run_diff(const struct gv_options *options);
 
 const struct gv_command gv_commands[] = {
     {"summary", "what died, who holds the memory, what to do (the default)", GV_AT_DEFAULT,
@@ -38,6 +40,8 @@ const struct gv_command gv_commands[] = {
      run_check, true},
     {"whatif", "the recorded run once more, with a cut or on a smaller device", GV_AT_END, NULL,
      run_whatif, false},
+    {"diff", "two runs, before and after a change; or many ranks: which is odd?", GV_AT_END, NULL,
+     run_diff, true},
     {"recover", "import the log that a killed program left, and say what came", GV_AT_DEFAULT, NULL,
      run_recover, false},
     {NULL, NULL, GV_AT_DEFAULT, NULL, NULL, false},
@@ -190,6 +194,15 @@ static int run_whatif(const struct gv_options *options)
     bool shown = false;
     int r = gv_whatif_command(options, use_color(options), show_progress, end_progress, &shown,
                               error, sizeof(error));
+    return r < 0 ? complain(error) : 0;
+}
+
+static int run_diff(const struct gv_options *options)
+{
+    char error[GV_ERROR_MAX] = "";
+    bool shown = false;
+    int r = gv_diff_command(options, use_color(options), show_progress, end_progress, &shown, error,
+                            sizeof(error));
     return r < 0 ? complain(error) : 0;
 }
 

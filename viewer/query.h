@@ -26,7 +26,7 @@ struct gv_query {
 /* Called for each row; a negative return ends the query with it. */
 typedef int gv_row_function(struct gp_statement *row, void *user);
 
-/* Runs `sql` with up to two integers bound, as many as it has parameters. */
+/* Runs `sql` with `bind_count` integers bound. */
 int gv_each(struct gv_query *query, const char *sql, const int64_t *binds, int bind_count,
             gv_row_function *function, void *user);
 

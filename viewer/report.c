@@ -74,8 +74,8 @@ static int analyse(struct gv_report *report)
     if (r == 0)
         r = gv_holders_make(query, &report->rows, &report->names, CHOSEN, report->sites,
                             &report->holders);
-    const struct gv_leaks_input leaks = {query, &report->names, &report->run, report->sites,
-                                         report->run_end_unix_ns};
+    const struct gv_leaks_input leaks = {query,         &report->names,          &report->run,
+                                         report->sites, report->run_end_unix_ns, &report->rows};
     if (r == 0)
         r = gv_leaks_make(&leaks, &report->leaks);
     return r;

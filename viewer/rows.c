@@ -159,9 +159,12 @@ static int handle_row(struct gp_statement *row, void *user)
     return 0;
 }
 
-/* ?1, ?2: the first and the last of the moments. What lived at neither nor in between is left out by
- * SQLite itself, which is several times cheaper than fetching it. */
-#define LIVES(begin, end) "(" end " IS NULL OR " end " > ?1) AND " begin " <= ?2"
+/* ?1, ?2, ?3: the moments. What lives at none is left out by SQLite itself, which is several times
+ * cheaper than fetching it. */
+#define LIVES_AT(begin, end, at) "(" begin " <= " at " AND (" end " IS NULL OR " end " > " at "))"
+#define LIVES(begin, end)                                                                          \
+    "(" LIVES_AT(begin, end, "?1") " OR " LIVES_AT(begin, end, "?2") " OR " LIVES_AT(begin, end,   \
+                                                                                     "?3") ")"
 
 static const struct {
     const char *sql;
@@ -170,28 +173,33 @@ static const struct {
 } tables[] = {
     {"SELECT id, alloc_seq, free_seq, size_bytes, traits, stack_id, scope_id, step_id, name_id "
      "FROM allocation WHERE " LIVES("alloc_seq", "free_seq") " ORDER BY id",
-     allocation_row, 2},
+     allocation_row, 3},
     {"SELECT id, create_seq, destroy_seq, op_id, step_id, scope_id, stack_id, backward_seq "
      "FROM node WHERE " LIVES("create_seq", "destroy_seq") " ORDER BY id",
-     node_row, 2},
-    {"SELECT node_id, input_node_id FROM edge", edge_row, 0},
+     node_row, 3},
+    {"SELECT node_id, input_node_id FROM edge WHERE node_id >= ?1 AND node_id <= ?2", edge_row, 2},
     {"SELECT id, save_seq, release_seq, node_id, slot_id, allocation_id, source_node_id "
      "FROM saved WHERE " LIVES("save_seq", "release_seq") " ORDER BY id",
-     saved_row, 2},
+     saved_row, 3},
     {"SELECT id, create_seq, destroy_seq, name_id, allocation_id, node_id, stack_id, step_id "
      "FROM handle WHERE " LIVES("create_seq", "destroy_seq") " ORDER BY id",
-     handle_row, 2},
+     handle_row, 3},
 };
 
 static int load_table(struct gv_query *query, size_t table, struct gv_rows *rows)
 {
-    int64_t range[2] = {rows->seq[0], rows->seq[0]};
-    for (int m = 1; m < rows->moments; m++) {
-        range[0] = rows->seq[m] < range[0] ? rows->seq[m] : range[0];
-        range[1] = rows->seq[m] > range[1] ? rows->seq[m] : range[1];
+    int64_t binds[GV_MOMENTS_MAX];
+    for (int m = 0; m < GV_MOMENTS_MAX; m++)
+        binds[m] = rows->seq[m < rows->moments ? m : 0];
+    const struct gv_index *nodes = &rows->node_index;
+    if (tables[table].function == edge_row) {
+        if (nodes->count == 0)
+            return 0;
+        binds[0] = nodes->ids[0];
+        binds[1] = nodes->ids[nodes->count - 1];
     }
     int r =
-        gv_each(query, tables[table].sql, range, tables[table].binds, tables[table].function, rows);
+        gv_each(query, tables[table].sql, binds, tables[table].binds, tables[table].function, rows);
     if (r == 0 && tables[table].function == allocation_row)
         r = gv_index_finish(&rows->allocation_index);
     if (r == 0 && tables[table].function == node_row)

@@ -68,6 +68,9 @@ int gv_rows_load(struct gv_query *query, const int64_t *seqs, int moments,
                  struct gv_rows *ret_rows);
 void gv_rows_free(struct gv_rows *rows);
 
+/* What of `rows` lives at their moment `index`, as rows of that moment alone. 0 or -ENOMEM. */
+int gv_rows_pick(const struct gv_rows *rows, int index, struct gv_rows *ret_rows);
+
 static inline uint32_t gv_allocation_device(const struct gv_allocation *a)
 {
     return a->traits & 0xff;

@@ -177,7 +177,8 @@ const struct gv_root *gv_report_culprit(const struct gv_report *report)
 {
     for (uint32_t i = 0; i < report->roots.count; i++) {
         const struct gv_root *root = &report->roots.roots[report->root_order[i]];
-        if (gv_keeps_old_graphs(report, root))
+        bool is_state = root->role == GV_ROLE_PARAMETER || root->role == GV_ROLE_OPTIMIZER_STATE;
+        if (!is_state && gv_keeps_old_graphs(report, root))
             return root;
     }
     return NULL;

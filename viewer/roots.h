@@ -11,6 +11,9 @@
 #include "viewer/rows.h"
 #include "viewer/sites.h"
 
+/* Roles of the annotation API whose roots hold a program's state, never its graphs by mistake. */
+enum gv_state_role { GV_ROLE_PARAMETER = 1, GV_ROLE_OPTIMIZER_STATE = 3 };
+
 struct gv_graphs { /* nodes that something keeps alive */
     uint32_t nodes;
     uint32_t

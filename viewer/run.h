@@ -14,6 +14,8 @@ struct gv_meta {
     char *key, *value; /* safe to show */
 };
 
+#define GV_DEVICE_CPU 254 /* PyTorch's CPU allocator (docs/FORMAT.md) */
+
 struct gv_device {
     uint32_t id, name_id, runtime;
     uint64_t total_bytes, limit_bytes; /* 0: not known, no limit */

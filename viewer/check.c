@@ -276,9 +276,12 @@ void gv_check_summary(const struct gv_check *check, char *ret_text, size_t size)
     if (failed && why->is_finding) {
         const struct gv_finding *f = &why->finding;
         gv_place_short(&f->place, place, sizeof(place));
-        snprintf(ret_text, size, "FAIL: %s %.80s %.80s +%s/step%s", gv_class_name(f->class),
-                 f->root[0] ? f->root : "(no variable)", place, gv_size(f->bytes_per_step).text,
-                 more);
+        bool host_only = f->bytes_per_step <= GV_SKELETON_BYTES && f->nodes_per_step;
+        snprintf(ret_text, size, "FAIL: %s %.80s %.80s +%s%s/step%s", gv_class_name(f->class),
+                 f->root[0] ? f->root : "(no variable)", place,
+                 host_only ? gv_count((int64_t)f->nodes_per_step).text
+                           : gv_size(f->bytes_per_step).text,
+                 host_only ? " nodes" : "", more);
     } else if (failed) {
         snprintf(ret_text, size, "FAIL: %.400s%s", why->text, more);
     } else if (why)

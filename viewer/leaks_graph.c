@@ -28,6 +28,13 @@ static bool is_old(const struct gv_scene *scene, uint32_t node)
     return scene->node_span[node] && scene->node_span[node] < scene->now;
 }
 
+/* Went a backward through it by the moment? What a node lets go of at its end is none. */
+static bool is_visited(const struct gv_scene *scene, uint32_t node)
+{
+    int64_t backward = scene->rows.nodes[node].backward_seq;
+    return backward > 0 && backward <= scene->rows.seq[0];
+}
+
 static int kept_init(const struct gv_scene *scene, struct kept *kept)
 {
     size_t spans = (size_t)scene->spans->count + 2;
@@ -166,7 +173,7 @@ static int sum_kept(struct gv_scene *scene, uint32_t stamp, const uint8_t *in_fi
         kept->nodes[span]++;
         kept->counts[span]++;
         kept->old_nodes += is_old(scene, node);
-        kept->visited += is_old(scene, node) && scene->rows.nodes[node].backward_seq > 0;
+        kept->visited += is_old(scene, node) && is_visited(scene, node);
         if (is_old(scene, node) &&
             (kept->target == GV_NONE || span < scene->node_span[kept->target]))
             kept->target = node;
@@ -178,8 +185,7 @@ static int sum_kept(struct gv_scene *scene, uint32_t stamp, const uint8_t *in_fi
             continue;
         uint64_t size_bytes = scene->rows.allocations[saved->allocation].size_bytes;
         kept->old_slots += is_old(scene, saved->node);
-        kept->slots_after_backward +=
-            is_old(scene, saved->node) && scene->rows.nodes[saved->node].backward_seq > 0;
+        kept->slots_after_backward += is_old(scene, saved->node) && is_visited(scene, saved->node);
         if (is_old(scene, saved->node) && size_bytes > largest &&
             scene->node_span[saved->node] <= scene->node_span[kept->target]) {
             largest = size_bytes;

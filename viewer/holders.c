@@ -182,7 +182,7 @@ int gv_holders_make(struct gv_query *query, const struct gv_rows *rows,
         r = gv_site_of(sites, a->stack_id, &site);
         if (r == 0)
             r = gv_tally_add(&holders, owner, label_of(names, a, owner, ops[i], held[i]), site,
-                             a->size_bytes);
+                             gv_bytes_at(a, index));
     }
     free(ops);
     free(held);

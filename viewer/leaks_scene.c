@@ -176,5 +176,5 @@ bool gv_scene_has_old_nodes(const struct gv_scene *scene)
 bool gv_scene_counts(const struct gv_scene *scene, const struct gv_allocation *a)
 {
     (void)scene;
-    return gv_is_device_memory(a) || gv_is_block(a);
+    return gv_is_device_memory(a) && gv_allocation_role(a) != GV_ROLE_POOL;
 }

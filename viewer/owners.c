@@ -15,6 +15,7 @@ static const struct {
     [GV_OWNER_SAVED] = {"saved", "saved for backward"},
     [GV_OWNER_HANDLE] = {"handle", "outputs, other variables"},
     [GV_OWNER_TEMPORARY] = {"temporary", "operations' temporaries"},
+    [GV_OWNER_CACHED] = {"cached", "cached by the allocator"},
     [GV_OWNER_UNATTRIBUTED] = {"unattributed", "unattributed"},
 };
 
@@ -29,7 +30,15 @@ const char *gv_owner_label(enum gv_owner owner)
 }
 
 /* Values of enum gradprof_role, which run.db stores and never renumbers. */
-enum { ROLE_PARAMETER = 1, ROLE_GRADIENT, ROLE_OPTIMIZER, ROLE_INPUT, ROLE_WORKSPACE, ROLE_BUFFER };
+enum {
+    ROLE_PARAMETER = 1,
+    ROLE_GRADIENT,
+    ROLE_OPTIMIZER,
+    ROLE_INPUT,
+    ROLE_WORKSPACE,
+    ROLE_BUFFER,
+    ROLE_POOL
+};
 
 enum gv_owner gv_owner_of(const struct gv_names *names, const struct gv_allocation *a, int moment)
 {
@@ -43,6 +52,8 @@ enum gv_owner gv_owner_of(const struct gv_names *names, const struct gv_allocati
         return GV_OWNER_OPTIMIZER_STATE;
     case ROLE_BUFFER:
         return GV_OWNER_BUFFER;
+    case ROLE_POOL:
+        return GV_OWNER_CACHED;
     case ROLE_WORKSPACE:
         return GV_OWNER_WORKSPACE;
     case ROLE_INPUT:
@@ -75,9 +86,9 @@ struct gv_account gv_account_make(const struct gv_rows *rows, const struct gv_na
         if (!gv_is_device_memory(a))
             continue;
         enum gv_owner owner = gv_owner_of(names, a, index);
-        account.owner_bytes[owner] += a->size_bytes;
+        account.owner_bytes[owner] += gv_bytes_at(a, index);
         account.owner_allocations[owner]++;
-        account.bytes += a->size_bytes;
+        account.bytes += gv_bytes_at(a, index);
         account.allocations++;
     }
     account.attributed_percent =

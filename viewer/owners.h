@@ -22,6 +22,7 @@ enum gv_owner {
     GV_OWNER_SAVED,           /* a live node of the graph saves it for its backward */
     GV_OWNER_HANDLE,          /* the program holds it: an output or any other variable */
     GV_OWNER_TEMPORARY,       /* allocated inside a module or an operation, none of the above */
+    GV_OWNER_CACHED,          /* kept by the program's own allocator, in no block */
     GV_OWNER_UNATTRIBUTED,
     GV_OWNER_COUNT
 };

@@ -108,15 +108,18 @@ static int add_changed_modules(struct gv_report *report)
     return r;
 }
 
-/* A caching allocator's blocks are not recorded on a GPU: a tensor is looked up as the segment that it
- * lies in. */
+/* Where a caching allocator's blocks were not seen, a tensor is looked up as the segment that it lies
+ * in. */
 static int add_segments(struct gv_report *report)
 {
     bool on_gpu = false;
     for (uint32_t i = 0; i < report->run.device_count; i++)
         on_gpu |=
             report->run.devices[i].id != GV_DEVICE_CPU && report->run.devices[i].peak_bytes > 0;
-    if (!on_gpu || !gv_meta_text(&report->run, "pytorch"))
+    bool by_block = false;
+    for (uint32_t i = 0; i < report->rows.allocation_index.count; i++)
+        by_block |= gv_is_block(&report->rows.allocations[i]);
+    if (!on_gpu || by_block || !gv_meta_text(&report->run, "pytorch"))
         return 0;
     return add(report, "PyTorch's GPU memory is known by segments of its allocator, not by tensor: "
                        "tensors of one segment count together");

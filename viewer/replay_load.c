@@ -23,7 +23,7 @@ static int storage_row(struct gp_statement *row, void *user)
     replay->storages[count] = (struct gv_replay_storage){
         .begin = gp_column_int64(row, 1),
         .end = end_column(row, 2),
-        .size_bytes = gv_is_device_memory(&a) ? gv_column_bytes(row, 3) : 0,
+        .size_bytes = gv_is_device_memory(&a) && !gv_is_block(&a) ? gv_column_bytes(row, 3) : 0,
     };
     return gv_index_add(&replay->storage_index, gp_column_int64(row, 0));
 }

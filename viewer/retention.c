@@ -161,20 +161,20 @@ static int sum_storages(struct builder *b, struct gv_tally *shares)
             continue;
         uint32_t vertex = out->allocation_base + i, top = b->top[vertex];
         uint32_t root = retaining_root(b, vertex);
-        out->live_bytes += a->size_bytes;
+        out->live_bytes += gv_bytes_at(a, b->index);
         if (root != GV_NONE) {
-            out->retained_bytes += a->size_bytes;
-            b->roots->roots[root].retained_bytes += a->size_bytes;
+            out->retained_bytes += gv_bytes_at(a, b->index);
+            b->roots->roots[root].retained_bytes += gv_bytes_at(a, b->index);
             if (top == edge_vertex(root))
-                b->roots->roots[root].detach_bytes += a->size_bytes;
+                b->roots->roots[root].detach_bytes += gv_bytes_at(a, b->index);
         } else if (top != GV_NONE) {
-            out->shared_bytes += a->size_bytes;
-            out->shared_owner_bytes[gv_owner_of(b->names, a, b->index)] += a->size_bytes;
-            if (gv_tally_add(shares, top, 0, 0, a->size_bytes) < 0)
+            out->shared_bytes += gv_bytes_at(a, b->index);
+            out->shared_owner_bytes[gv_owner_of(b->names, a, b->index)] += gv_bytes_at(a, b->index);
+            if (gv_tally_add(shares, top, 0, 0, gv_bytes_at(a, b->index)) < 0)
                 return -ENOMEM;
         } else {
-            out->rest_bytes += a->size_bytes;
-            out->rest_owner_bytes[gv_owner_of(b->names, a, b->index)] += a->size_bytes;
+            out->rest_bytes += gv_bytes_at(a, b->index);
+            out->rest_owner_bytes[gv_owner_of(b->names, a, b->index)] += gv_bytes_at(a, b->index);
         }
     }
     return 0;
@@ -194,7 +194,8 @@ static int sum_own_storages(struct builder *b)
         if (!row)
             r = -ENOMEM;
         else if (row->count++ == 0)
-            b->roots->roots[root].own_bytes += b->rows->allocations[allocation].size_bytes;
+            b->roots->roots[root].own_bytes +=
+                gv_bytes_at(&b->rows->allocations[allocation], b->index);
     }
     gv_tally_free(&seen);
     return r;
@@ -280,10 +281,11 @@ static int add_to_group(struct builder *b, uint32_t allocation, uint32_t first_s
                      saved ? saved->slot_id : 0);
     if (!row)
         return -ENOMEM;
-    if (row->count == 0 || a->size_bytes >= b->rows->allocations[row->value].size_bytes)
+    if (row->count == 0 ||
+        gv_bytes_at(a, b->index) >= gv_bytes_at(&b->rows->allocations[row->value], b->index))
         row->value = allocation; /* the youngest of the largest: the shortest path */
     row->count++;
-    row->bytes += a->size_bytes;
+    row->bytes += gv_bytes_at(a, b->index);
     return 0;
 }
 

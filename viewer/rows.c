@@ -31,7 +31,7 @@ bool gv_is_block(const struct gv_allocation *a)
 
 bool gv_is_device_memory(const struct gv_allocation *a)
 {
-    return level_of(a) == LEVEL_DEVICE && gp_kind_is_device_memory((enum gp_kind)kind_of(a));
+    return gp_kind_is_device_memory((enum gp_kind)kind_of(a));
 }
 
 /* Moments at which a row lives whose begin and end stand in the columns `begin` and `begin + 1`. */
@@ -73,6 +73,7 @@ static int allocation_row(struct gp_statement *row, void *user)
         .name_id = gv_column_u32(row, 8),
         .live = live,
     };
+    rows->allocations[index->count].parent_id = gp_column_int64(row, 9);
     return gv_index_add(index, gp_column_int64(row, 0));
 }
 
@@ -171,8 +172,8 @@ static const struct {
     gv_row_function *function;
     int binds;
 } tables[] = {
-    {"SELECT id, alloc_seq, free_seq, size_bytes, traits, stack_id, scope_id, step_id, name_id "
-     "FROM allocation WHERE " LIVES("alloc_seq", "free_seq") " ORDER BY id",
+    {"SELECT id, alloc_seq, free_seq, size_bytes, traits, stack_id, scope_id, step_id, name_id, "
+     "parent_id FROM allocation WHERE " LIVES("alloc_seq", "free_seq") " ORDER BY id",
      allocation_row, 3},
     {"SELECT id, create_seq, destroy_seq, op_id, step_id, scope_id, stack_id, backward_seq "
      "FROM node WHERE " LIVES("create_seq", "destroy_seq") " ORDER BY id",
@@ -185,6 +186,22 @@ static const struct {
      "FROM handle WHERE " LIVES("create_seq", "destroy_seq") " ORDER BY id",
      handle_row, 3},
 };
+
+/* Takes each block out of its parent at the moments when both live. A block that does not fit is damage
+ * and stays out of it. */
+static void carve_blocks(struct gv_rows *rows)
+{
+    for (uint32_t i = 0; i < rows->allocation_index.count; i++) {
+        const struct gv_allocation *block = &rows->allocations[i];
+        if (!block->parent_id || !gv_is_block(block))
+            continue;
+        uint32_t parent = gv_index_find(&rows->allocation_index, block->parent_id);
+        struct gv_allocation *from = parent == GV_NONE ? NULL : &rows->allocations[parent];
+        for (int m = 0; from && m < rows->moments; m++)
+            if ((from->live & block->live) >> m & 1 && block->size_bytes <= gv_bytes_at(from, m))
+                from->carved_bytes[m] += block->size_bytes;
+    }
+}
 
 static int load_table(struct gv_query *query, size_t table, struct gv_rows *rows)
 {
@@ -202,6 +219,8 @@ static int load_table(struct gv_query *query, size_t table, struct gv_rows *rows
         gv_each(query, tables[table].sql, binds, tables[table].binds, tables[table].function, rows);
     if (r == 0 && tables[table].function == allocation_row)
         r = gv_index_finish(&rows->allocation_index);
+    if (r == 0 && tables[table].function == allocation_row)
+        carve_blocks(rows);
     if (r == 0 && tables[table].function == node_row)
         r = gv_index_finish(&rows->node_index);
     return r;

@@ -22,6 +22,8 @@ struct gv_allocation {
     int64_t begin_seq;
     uint32_t traits; /* device | level << 8 | kind << 10 | role << 16 */
     uint32_t stack_id, scope_id, step_id, name_id;
+    int64_t parent_id;                     /* of a block, 0: none */
+    uint64_t carved_bytes[GV_MOMENTS_MAX]; /* in live blocks, which are rows of their own */
     uint8_t live;
     uint8_t saved; /* moments at which a live node saves it */
     uint8_t held;  /* moments at which the program holds it by a handle */
@@ -71,6 +73,8 @@ void gv_rows_free(struct gv_rows *rows);
 /* What of `rows` lives at their moment `index`, as rows of that moment alone. 0 or -ENOMEM. */
 int gv_rows_pick(const struct gv_rows *rows, int index, struct gv_rows *ret_rows);
 
+#define GV_ROLE_POOL 7u /* device memory that blocks are carved from */
+
 static inline uint32_t gv_allocation_device(const struct gv_allocation *a)
 {
     return a->traits & 0xff;
@@ -81,7 +85,12 @@ static inline uint32_t gv_allocation_role(const struct gv_allocation *a)
     return a->traits >> 16;
 }
 
-bool gv_is_device_memory(const struct gv_allocation *a); /* counts in the ledger's total */
+bool gv_is_device_memory(const struct gv_allocation *a); /* its gv_bytes_at count in the total */
+/* What is its own at a moment: without the blocks carved from it. */
+static inline uint64_t gv_bytes_at(const struct gv_allocation *a, int moment)
+{
+    return a->size_bytes - a->carved_bytes[moment];
+}
 bool gv_is_block(const struct gv_allocation *a);         /* carved from another allocation */
 bool gv_is_pinned_memory(const struct gv_allocation *a); /* host memory: a line of its own */
 

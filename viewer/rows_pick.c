@@ -6,6 +6,7 @@
 #include "viewer/rows.h"
 
 struct picker {
+    int index; /* of the moment */
     const struct gv_rows *from;
     struct gv_rows to;
     uint8_t bit;
@@ -37,6 +38,7 @@ static int pick_allocations(struct picker *p)
             return r;
         p->to.allocations[count] = *a;
         p->to.allocations[count].live = 1;
+        p->to.allocations[count].carved_bytes[0] = a->carved_bytes[p->index];
         p->to.allocations[count].saved = one(p, a->saved);
         p->to.allocations[count].held = one(p, a->held);
         p->allocation_of[i] = count;
@@ -117,7 +119,8 @@ static int pick_handles(struct picker *p)
 
 int gv_rows_pick(const struct gv_rows *rows, int index, struct gv_rows *ret_rows)
 {
-    struct picker p = {.from = rows, .to = {.moments = 1}, .bit = (uint8_t)(1u << index)};
+    struct picker p = {
+        .index = index, .from = rows, .to = {.moments = 1}, .bit = (uint8_t)(1u << index)};
     p.to.seq[0] = rows->seq[index];
     p.allocation_of = gv_zeroed(rows->allocation_index.count, sizeof(uint32_t));
     p.node_of = gv_zeroed(rows->node_index.count, sizeof(uint32_t));

@@ -80,6 +80,10 @@ enum gp_event_type {
     GP_EV_POOL =
         22, /* key = pool handle; detail: 1 created, 2 destroyed; a = max bytes (0: none) */
 
+    /* pools: blocks that the program's own allocator carves from device memory */
+    GP_EV_BLOCK = 24,      /* key = address, a = size_bytes; device, stack, scope */
+    GP_EV_BLOCK_FREE = 25, /* key = address */
+
     /* graph */
     GP_EV_NODE = 32,          /* key = node; name_id = op; stack, scope; detail 1: belongs to
                                  no step (a leaf's accumulator) */

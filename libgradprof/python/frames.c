@@ -147,11 +147,18 @@ size_t gp_python_walk(void **frames, size_t size)
     return count;
 }
 
-uint32_t gp_python_stack_id(struct gp_thread *thread)
+uint32_t gp_python_only_stack_id(struct gp_thread *thread)
 {
     size_t count = 0;
 
     if (gp_python_lines_enabled())
         count = gp_python_walk(thread->frames + 1, gp_session.depth);
-    return count > 0 ? gp_stack_id_of(thread, thread->frames + 1, count) : gp_stack_id(thread);
+    return gp_stack_id_of(thread, thread->frames + 1, count);
+}
+
+uint32_t gp_python_stack_id(struct gp_thread *thread)
+{
+    uint32_t stack_id = gp_python_only_stack_id(thread);
+
+    return stack_id != 0 ? stack_id : gp_stack_id(thread);
 }

@@ -36,5 +36,6 @@ bool gp_python_lines_enabled(void);
 size_t gp_python_walk(void **frames, size_t size);
 /* The stack for an event: Python's, or the native one where there is no Python frame. */
 uint32_t gp_python_stack_id(struct gp_thread *thread);
+uint32_t gp_python_only_stack_id(struct gp_thread *thread); /* 0 where there is no Python frame */
 
 #endif

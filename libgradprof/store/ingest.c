@@ -251,6 +251,8 @@ static int on_child(struct gp_ingest *ingest, const struct gp_event *event)
 static int dispatch(struct gp_ingest *ingest, const struct gp_event *event)
 {
     switch (event->record->type) {
+    case GP_EV_BLOCK:
+    case GP_EV_BLOCK_FREE:
     case GP_EV_ALLOC:
     case GP_EV_FREE:
     case GP_EV_FREE_RESULT:

@@ -107,6 +107,7 @@ struct gp_tallies {
 struct gp_allocation {
     struct gp_object object;
     uint64_t address, size_bytes, stream;
+    uint64_t parent_id; /* of a block: the allocation it is carved from */
     uint32_t traits, thread_id, stack_id, scope_id, step_id, name_id;
     uint8_t state;
 };
@@ -169,6 +170,7 @@ struct gp_device {
 struct gp_ledger {
     struct gp_table allocations;
     struct gp_map by_address;
+    struct gp_map blocks;    /* address -> live block; not in by_address, nor in ranges */
     struct gp_ranges ranges; /* made when an address first misses by_address */
     bool ranges_made;
     uint64_t live_bytes; /* of all devices */
@@ -239,6 +241,12 @@ void gp_ledger_finish(struct gp_ledger *ledger);
 int gp_ledger_event(struct gp_ingest *ingest, const struct gp_event *event);
 int gp_ledger_flush(struct gp_ledger *ledger);
 int gp_ledger_adopt(struct gp_ledger *ledger, struct gp_allocation *allocation);
+#define GP_LEVEL_BLOCK 1u /* in allocation.traits */
+#define GP_ROLE_POOL 7u   /* of device memory that blocks are carved from; not for programs */
+static inline bool gp_allocation_is_block(const struct gp_allocation *allocation)
+{
+    return (allocation->traits >> 8 & 3) == GP_LEVEL_BLOCK;
+}
 /* The live allocation that `address` lies in. NULL for address 0, and, counted, for one that lies in
  * none. */
 int gp_ledger_find(struct gp_ingest *ingest, uint64_t address,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Invariants: every live allocation is in by_address under its start, and in `ranges` once they are
- * made; live_bytes = sum of its devices' live_bytes (+ device memory without a device) = sum of
+ * made; every live block (level 1) is in `blocks` instead, and counts in no total: its parent does; live_bytes = sum of its devices' live_bytes (+ device memory without a device) = sum of
  * size_bytes of live allocations whose kind is device memory.
  */
 #include <errno.h>
@@ -29,12 +29,13 @@ static void allocation_values(const struct gp_object *object, int64_t *ret_value
     ret_values[9] = gp_row_value(a->name_id);
     ret_values[10] = (int64_t)object->begin_seq;
     ret_values[11] = gp_row_value(object->end_seq);
+    ret_values[12] = gp_row_value(a->parent_id);
 }
 
 static const struct gp_table_kind allocation_kind = {
     .name = "allocation",
     .columns = "id, traits, address, size_bytes, stream, thread_id, stack_id, scope_id, step_id, "
-               "name_id, alloc_seq, free_seq",
+               "name_id, alloc_seq, free_seq, parent_id",
     .object_bytes = sizeof(struct gp_allocation),
     .state_offset = offsetof(struct gp_allocation, state),
     .values = allocation_values,
@@ -63,6 +64,7 @@ void gp_ledger_finish(struct gp_ledger *ledger)
 {
     gp_table_finish(&ledger->allocations);
     gp_map_finish(&ledger->by_address);
+    gp_map_finish(&ledger->blocks);
     gp_ranges_finish(&ledger->ranges);
     gp_statement_destroy(ledger->insert_device);
     gp_statement_destroy(ledger->update_device);
@@ -166,6 +168,8 @@ static int on_device(struct gp_ingest *ingest, const struct gp_record *record)
 
 int gp_ledger_adopt(struct gp_ledger *ledger, struct gp_allocation *allocation)
 {
+    if (gp_allocation_is_block(allocation))
+        return gp_map_put_pointer(&ledger->blocks, allocation->address, allocation);
     int status = gp_map_put_pointer(&ledger->by_address, allocation->address, allocation);
     if (status == 0 && ledger->ranges_made && has_range(allocation))
         status = gp_ranges_put(&ledger->ranges, allocation->address, allocation);
@@ -176,6 +180,10 @@ int gp_ledger_adopt(struct gp_ledger *ledger, struct gp_allocation *allocation)
 static int end_allocation(struct gp_ingest *ingest, struct gp_allocation *allocation, uint64_t seq)
 {
     struct gp_ledger *ledger = &ingest->ledger;
+    if (gp_allocation_is_block(allocation)) {
+        gp_map_remove(&ledger->blocks, allocation->address);
+        return gp_table_end(&ledger->allocations, &allocation->object, seq);
+    }
     gp_map_remove(&ledger->by_address, allocation->address);
     if (ledger->ranges_made && has_range(allocation))
         gp_ranges_remove(&ledger->ranges, allocation->address);
@@ -200,6 +208,23 @@ static uint32_t traits_of(const struct gp_record *record)
     return device | ((uint32_t)GP_DETAIL_KIND(record->detail) & 0x3f) << 10;
 }
 
+static struct gp_allocation *new_allocation(struct gp_ingest *ingest, const struct gp_event *event)
+{
+    const struct gp_record *record = event->record;
+    struct gp_allocation *a = gp_table_create(&ingest->ledger.allocations, event->seq);
+    if (!a)
+        return NULL;
+    a->address = record->key;
+    a->size_bytes = record->a;
+    a->stream = record->b;
+    a->traits = traits_of(record);
+    a->thread_id = record->thread_id;
+    a->stack_id = record->stack_id;
+    a->scope_id = record->scope_id;
+    a->step_id = gp_steps_current(&ingest->steps, record->thread_id);
+    return a;
+}
+
 static int on_alloc(struct gp_ingest *ingest, const struct gp_event *event)
 {
     struct gp_ledger *ledger = &ingest->ledger;
@@ -209,17 +234,9 @@ static int on_alloc(struct gp_ingest *ingest, const struct gp_event *event)
         return 0;
     }
     int status = end_previous(ingest, event);
-    struct gp_allocation *a = status < 0 ? NULL : gp_table_create(&ledger->allocations, event->seq);
+    struct gp_allocation *a = status < 0 ? NULL : new_allocation(ingest, event);
     if (!a)
         return status < 0 ? status : -ENOMEM;
-    a->address = record->key;
-    a->size_bytes = record->a;
-    a->stream = record->b;
-    a->traits = traits_of(record);
-    a->thread_id = record->thread_id;
-    a->stack_id = record->stack_id;
-    a->scope_id = record->scope_id;
-    a->step_id = gp_steps_current(&ingest->steps, record->thread_id);
     if (device_of(a) == GP_DEVICE_NONE && gp_kind_is_device_memory(kind_of(a)))
         gp_tally(ingest, GP_TALLY_no_device);
     status = gp_ledger_adopt(ledger, a);
@@ -278,23 +295,83 @@ static int make_ranges(struct gp_ledger *ledger)
     return status;
 }
 
+/* The device allocation that `address` lies in, or NULL. */
+static int find_range(struct gp_ledger *ledger, uint64_t address,
+                      struct gp_allocation **ret_allocation)
+{
+    int status = ledger->ranges_made ? 0 : make_ranges(ledger);
+    if (status < 0)
+        return status;
+    struct gp_allocation *found = gp_ranges_floor(&ledger->ranges, address);
+    if (found && address - found->address >= found->size_bytes)
+        found = NULL;
+    *ret_allocation = found;
+    return 0;
+}
+
 int gp_ledger_find(struct gp_ingest *ingest, uint64_t address,
                    struct gp_allocation **ret_allocation)
 {
     struct gp_ledger *ledger = &ingest->ledger;
-    struct gp_allocation *found = address ? gp_map_get_pointer(&ledger->by_address, address) : NULL;
+    struct gp_allocation *found = address ? gp_map_get_pointer(&ledger->blocks, address) : NULL;
+    if (!found && address)
+        found = gp_map_get_pointer(&ledger->by_address, address);
     if (!found && address) {
-        int status = ledger->ranges_made ? 0 : make_ranges(ledger);
+        int status = find_range(ledger, address, &found);
         if (status < 0)
             return status;
-        found = gp_ranges_floor(&ledger->ranges, address);
-        if (found && address - found->address >= found->size_bytes)
-            found = NULL;
         if (!found)
             gp_tally(ingest, GP_TALLY_unknown_addresses);
     }
     *ret_allocation = found;
     return 0;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------ */
+
+static int mark_pool(struct gp_ledger *ledger, struct gp_allocation *parent)
+{
+    if (parent->traits >> 16 == GP_ROLE_POOL)
+        return 0;
+    parent->traits = (parent->traits & 0xffff) | GP_ROLE_POOL << 16;
+    return gp_table_touch(&ledger->allocations, &parent->object);
+}
+
+/* A block in no device allocation that was seen has no parent: it counts by itself. */
+static int on_block(struct gp_ingest *ingest, const struct gp_event *event)
+{
+    struct gp_ledger *ledger = &ingest->ledger;
+    struct gp_record record = *event->record;
+    struct gp_event alloc = *event;
+    struct gp_allocation *parent, *previous = gp_map_get_pointer(&ledger->blocks, record.key);
+    if (record.key == 0 || record.key >> 63 || record.a > GP_SIZE_MAX_BYTES) {
+        gp_tally(ingest, GP_TALLY_malformed_events);
+        return 0;
+    }
+    int status = find_range(ledger, record.key, &parent);
+    if (status == 0 && previous) {
+        gp_tally(ingest, GP_TALLY_missed_frees);
+        status = end_allocation(ingest, previous, event->seq);
+    }
+    if (status < 0)
+        return status;
+    record.detail = GP_KIND_DEVICE;
+    alloc.record = &record;
+    if (!parent)
+        return on_alloc(ingest, &alloc);
+    struct gp_allocation *a = new_allocation(ingest, &alloc);
+    if (!a)
+        return -ENOMEM;
+    a->traits |= GP_LEVEL_BLOCK << 8;
+    a->parent_id = parent->object.id;
+    status = mark_pool(ledger, parent);
+    return status < 0 ? status : gp_ledger_adopt(ledger, a);
+}
+
+static int on_block_free(struct gp_ingest *ingest, const struct gp_event *event)
+{
+    struct gp_allocation *block = gp_map_get_pointer(&ingest->ledger.blocks, event->record->key);
+    return block ? end_allocation(ingest, block, event->seq) : on_free(ingest, event);
 }
 
 static int on_role(struct gp_ingest *ingest, const struct gp_record *record)
@@ -365,6 +442,10 @@ static int dispatch(struct gp_ingest *ingest, const struct gp_event *event)
         return on_alloc(ingest, event);
     case GP_EV_FREE:
         return on_free(ingest, event);
+    case GP_EV_BLOCK:
+        return on_block(ingest, event);
+    case GP_EV_BLOCK_FREE:
+        return on_block_free(ingest, event);
     case GP_EV_REFUSED:
         return on_refused(ingest, event);
     default:

@@ -88,7 +88,9 @@ static int load_allocation(struct gp_ingest *ingest, struct gp_statement *column
     a->scope_id = column32(columns, 7);
     a->step_id = column32(columns, 8);
     a->name_id = column32(columns, 9);
-    if (gp_kind_is_device_memory((enum gp_kind)(a->traits >> 10 & 0x3f)))
+    a->parent_id = column(columns, 11);
+    if (!gp_allocation_is_block(a) &&
+        gp_kind_is_device_memory((enum gp_kind)(a->traits >> 10 & 0x3f)))
         ledger->live_bytes += a->size_bytes;
     return gp_ledger_adopt(ledger, a);
 }
@@ -224,7 +226,7 @@ int gp_resume(struct gp_ingest *ingest)
     } loads[] = {
         {"SELECT id, peak_bytes, peak_seq, live_bytes FROM device", load_device},
         {"SELECT id, traits, address, size_bytes, stream, thread_id, stack_id, scope_id, step_id, "
-         "name_id, alloc_seq FROM allocation WHERE free_seq IS NULL",
+         "name_id, alloc_seq, parent_id FROM allocation WHERE free_seq IS NULL",
          load_allocation},
         {"SELECT id, object_id, key, name_id, allocation_id, node_id, stack_id, scope_id, step_id, "
          "create_seq FROM handle WHERE destroy_seq IS NULL",

@@ -107,7 +107,7 @@ SELECT a.id, nullif(a.traits & 255, 255) AS device_id,
            ELSE 'unknown' END AS kind,
        CASE a.traits >> 16
            WHEN 1 THEN 'parameter' WHEN 2 THEN 'gradient' WHEN 3 THEN 'optimizer-state'
-           WHEN 4 THEN 'input' WHEN 5 THEN 'workspace' WHEN 6 THEN 'buffer' END AS role,
+           WHEN 4 THEN 'input' WHEN 5 THEN 'workspace' WHEN 6 THEN 'buffer' WHEN 7 THEN 'pool' END AS role,
        a.parent_id, printf('0x%x', a.address) AS address, a.size_bytes, a.stream, a.thread_id,
        a.stack_id, a.scope_id, a.step_id, n.text AS name, a.alloc_seq, a.free_seq
 FROM allocation a LEFT JOIN string n ON n.id = a.name_id;

@@ -9,7 +9,7 @@
 #include "libgradprof/python/frames.h"
 #include "libgradprof/torch/live.h"
 
-enum { BLOCK_KEY, BLOCK_BYTES, BLOCK_STACK, BLOCK_TYPE, BLOCK_WORDS };
+enum { BLOCK_KEY, BLOCK_BYTES, BLOCK_STACK, BLOCK_TYPE, BLOCK_EPOCH, BLOCK_WORDS };
 
 #define CPU_DEVICE_PLUS_1 (GP_DEVICE_CPU + 1)
 
@@ -37,8 +37,9 @@ bool gp_blocks_is_recorded(uint64_t address)
 {
     pthread_mutex_lock(&lock);
     const uint64_t *block = address == 0 ? NULL : gp_live_find(&blocks, address);
-    bool recorded = block != NULL && block[BLOCK_TYPE] == GP_TORCH_CPU && cpu_epoch != 0 &&
-                    cpu_epoch == atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
+    bool recorded =
+        block != NULL && block[BLOCK_EPOCH] != 0 &&
+        block[BLOCK_EPOCH] == atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
     return recorded;
 }
@@ -90,16 +91,37 @@ void gp_blocks_record_cpu(struct gp_thread *thread)
             if (block == NULL || block[BLOCK_TYPE] != GP_TORCH_CPU)
                 continue;
             block[BLOCK_STACK] = 0; /* of a run before this one, if any */
+            block[BLOCK_EPOCH] = epoch;
             log_cpu_block(thread, block, 0);
         }
     }
     pthread_mutex_unlock(&lock);
 }
 
-static void allocated(struct gp_thread *thread, uint64_t address, uint64_t bytes, int type,
-                      bool recorded)
+static void log_gpu_block(struct gp_thread *thread, const uint64_t *block, uint32_t scope_id,
+                          int index)
 {
-    uint32_t stack_id = recorded ? gp_python_stack_id(thread) : 0;
+    struct gp_record record = {.type = GP_EV_BLOCK,
+                               .device_plus_1 = (uint8_t)(index < 0 ? 0 : index + 1),
+                               .key = block[BLOCK_KEY],
+                               .a = block[BLOCK_BYTES],
+                               .stack_id = (uint32_t)block[BLOCK_STACK],
+                               .scope_id = scope_id};
+
+    gp_event(thread, &record);
+}
+
+/* A GPU's allocator reports with its own mutex held: no native unwinder there, which may take the
+ * loader's lock. */
+static uint32_t stack_of(struct gp_thread *thread, int type)
+{
+    return type == GP_TORCH_CPU ? gp_python_stack_id(thread) : gp_python_only_stack_id(thread);
+}
+
+static void allocated(struct gp_thread *thread, uint64_t address, uint64_t bytes, int type,
+                      int index, bool recorded)
+{
+    uint32_t stack_id = recorded ? stack_of(thread, type) : 0;
     uint32_t scope_id = recorded ? gp_current_scope_id(thread) : 0;
 
     pthread_mutex_lock(&lock);
@@ -108,23 +130,32 @@ static void allocated(struct gp_thread *thread, uint64_t address, uint64_t bytes
         block[BLOCK_BYTES] = bytes;
         block[BLOCK_TYPE] = (uint64_t)type;
         block[BLOCK_STACK] = stack_id;
-        if (recorded)
+        block[BLOCK_EPOCH] =
+            recorded ? atomic_load_explicit(&gp_session.epoch, memory_order_relaxed) : 0;
+        if (recorded && type == GP_TORCH_CPU)
             log_cpu_block(thread, block, scope_id);
+        else if (recorded)
+            log_gpu_block(thread, block, scope_id, index);
     } else {
         gp_count(GP_COUNTER_uninterned);
     }
     pthread_mutex_unlock(&lock);
 }
 
-static void freed(struct gp_thread *thread, uint64_t address, bool recorded)
+static void freed(struct gp_thread *thread, uint64_t address, int type, bool recorded)
 {
-    struct gp_record record = {.type = GP_EV_FREE,
-                               .device_plus_1 = CPU_DEVICE_PLUS_1,
-                               .key = address,
-                               .detail = GP_DETAIL(GP_KIND_CPU, 0)};
+    struct gp_record record = {.type = GP_EV_BLOCK_FREE, .key = address};
 
+    if (type == GP_TORCH_CPU)
+        record = (struct gp_record){.type = GP_EV_FREE,
+                                    .device_plus_1 = CPU_DEVICE_PLUS_1,
+                                    .key = address,
+                                    .detail = GP_DETAIL(GP_KIND_CPU, 0)};
     pthread_mutex_lock(&lock);
-    if (gp_live_find(&blocks, address) != NULL) {
+    const uint64_t *block = gp_live_find(&blocks, address);
+    if (block != NULL) {
+        recorded = recorded && block[BLOCK_EPOCH] ==
+                                   atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
         gp_live_remove(&blocks, address);
         if (recorded)
             gp_event(thread, &record);
@@ -132,17 +163,22 @@ static void freed(struct gp_thread *thread, uint64_t address, bool recorded)
     pthread_mutex_unlock(&lock);
 }
 
+static bool is_recorded(struct gp_thread *thread, int type)
+{
+    if (type != GP_TORCH_CPU)
+        return type == GP_TORCH_CUDA && gp_session_ready(thread, true);
+    return cpu_epoch != 0 && gp_session_ready(thread, false) &&
+           cpu_epoch == atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
+}
+
 void gp_blocks_report(struct gp_thread *thread, const void *address, int64_t bytes, int type,
                       int index)
 {
-    bool recorded = type == GP_TORCH_CPU && cpu_epoch != 0 && gp_session_ready(thread, false) &&
-                    cpu_epoch == atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
-
-    (void)index;
     if (address == NULL || bytes == 0)
         return;
+    bool recorded = is_recorded(thread, type);
     if (bytes > 0)
-        allocated(thread, (uintptr_t)address, (uint64_t)bytes, type, recorded);
+        allocated(thread, (uintptr_t)address, (uint64_t)bytes, type, index, recorded);
     else
-        freed(thread, (uintptr_t)address, recorded);
+        freed(thread, (uintptr_t)address, type, recorded);
 }

@@ -12,7 +12,7 @@ NODES_MAX = 20000       # of graphs, in search of slot names
 FREE_SECONDS = 1.0    # walks may take this long in all, then one hundredth of the run
 
 torch = None
-state = {"installed": False, "step_open": False, "optimizer": None, "optimizers": 0, "depth": 0, "root": 0,
+state = {"installed": False, "step_open": False, "optimizer": None, "optimizers": 0, "manual": False, "depth": 0, "root": 0,
          "walk_seconds": 0.0, "start": time.monotonic(), "next_key": 1, "cut": 0}
 handles = {}   # name -> (key, storage address, node)
 paths = {}     # id of a module -> its place in the outermost one
@@ -279,6 +279,12 @@ def boundary(open_next=True):
         state["step_open"] = True
 
 
+def manual_step():
+    """gradprof.step(), of the module gradprof.py."""
+    state["manual"] = True
+    boundary()
+
+
 def before_forward(module, arguments):
     if state["depth"] and id(module) == state["root"]:  # the last one ended in an exception
         while state["depth"]:
@@ -286,9 +292,12 @@ def before_forward(module, arguments):
     if state["depth"] == 0:
         state["root"] = id(module)
         if id(module) not in paths:
+            if len(paths) > OBJECTS_MAX:  # a program that makes modules all the time
+                paths.clear()
             for path, part in module.named_modules():
                 paths[id(part)] = path or type(module).__name__
-        if (state["optimizers"] == 0 or not state["step_open"]) and torch.is_grad_enabled():
+        if not state["manual"] and (state["optimizers"] == 0 or not state["step_open"]) \
+                and torch.is_grad_enabled():
             boundary()
     state["depth"] += 1
     scope(paths.get(id(module)) or type(module).__name__)
@@ -301,6 +310,8 @@ def after_forward(module, arguments, output):
 
 
 def after_optimizer(optimizer, *rest):
+    if state["manual"]:
+        return
     if state["optimizer"] is None:
         state["optimizer"] = id(optimizer)
     if state["optimizer"] == id(optimizer):
@@ -385,6 +396,7 @@ def try_install():
     module.register_module_forward_pre_hook(before_forward)
     module.register_module_forward_hook(after_forward)
     watch_optimizers()
+    sys._gradprof_step = manual_step
     import atexit
     atexit.register(at_exit)
     return 1

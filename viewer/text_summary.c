@@ -86,7 +86,8 @@ static bool old_graphs_block(struct gv_text *text, const struct gv_report *repor
 {
     const struct gv_retention *retention = &report->retention;
     bool shared = gv_are_old(report, &retention->shared);
-    if (!shared && !gv_are_old(report, &retention->rest))
+    /* One graph that no variable is known to hold: the last loss, more often than not. */
+    if (!shared && (retention->rest.graphs < 2 || !gv_are_old(report, &retention->rest)))
         return false;
     char graphs[128], names[1024] = "";
     gv_graphs_text(shared ? &retention->shared : &retention->rest, graphs, sizeof(graphs));

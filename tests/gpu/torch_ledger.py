@@ -68,6 +68,7 @@ class Marks:
 
 
 def accumulate(torch, batch):
+    global y_sum  # as in a script: held to the end, where the report looks
     torch.manual_seed(0)
     marks, net, y_sum = Marks(torch), alexnet(torch).cuda(), 0
     for _ in range(3):

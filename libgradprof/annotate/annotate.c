@@ -5,6 +5,7 @@
 #define GRADPROF_NO_MACROS
 #include <gradprof/gradprof.h>
 
+#include "libgradprof/annotate/step.h"
 #include "libgradprof/core/counters.h"
 #include "libgradprof/core/event.h"
 #include "libgradprof/hooks/ledger.h"
@@ -231,9 +232,9 @@ GP_EXPORT void gradprof_step_begin(const char *label)
     thread->guard--;
 }
 
-GP_EXPORT void gradprof_step_end(void)
+void gp_step_end(bool with_loop)
 {
-    struct gp_record record = {.type = GP_EV_STEP_END};
+    struct gp_record record = {.type = GP_EV_STEP_END, .detail = with_loop};
     struct gp_thread *thread = gp_thread_get();
 
     if (thread == NULL || thread->guard > 0)
@@ -247,4 +248,9 @@ GP_EXPORT void gradprof_step_end(void)
         gp_event(thread, &record);
     thread->step_depth--;
     thread->guard--;
+}
+
+GP_EXPORT void gradprof_step_end(void)
+{
+    gp_step_end(false);
 }

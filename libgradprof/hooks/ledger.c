@@ -8,6 +8,7 @@
 #include "libgradprof/core/event.h"
 #include "libgradprof/core/session.h"
 #include "libgradprof/limit.h"
+#include "libgradprof/python/frames.h"
 
 #define IMPOSSIBLE_BYTES ((size_t)1 << 62) /* no device has it */
 
@@ -99,7 +100,7 @@ static void log_allocation(struct gp_call *call, const void *address, uint64_t b
     if (!gp_session_ready(call->thread, true))
         return;
     record.device_plus_1 = device_plus_1(call);
-    record.stack_id = gp_stack_id(call->thread);
+    record.stack_id = gp_python_stack_id(call->thread);
     record.scope_id = gp_current_scope_id(call->thread);
     record.detail = GP_DETAIL(call->kind, 0);
     gp_event(call->thread, &record);
@@ -113,7 +114,7 @@ static void log_refusal(struct gp_call *call, gp_cuda_error error)
         return;
     record.device_plus_1 = device_plus_1(call);
     record.b = is_limited(call->kind) ? gp_limit_of(gp_call_device(call)) : 0;
-    record.stack_id = gp_stack_id(call->thread);
+    record.stack_id = gp_python_stack_id(call->thread);
     record.scope_id = gp_current_scope_id(call->thread);
     record.name_id = gp_name_id(call->thread, gp_name(call->api));
     record.detail = GP_DETAIL(call->kind, error);
@@ -127,7 +128,7 @@ void gp_ledger_refused_by(struct gp_thread *thread, int device, uint64_t bytes, 
     if (!gp_session_ready(thread, true))
         return;
     record.device_plus_1 = device >= 0 && device < 255 ? (uint8_t)(device + 1) : 0;
-    record.stack_id = gp_stack_id(thread);
+    record.stack_id = gp_python_stack_id(thread);
     record.scope_id = gp_current_scope_id(thread);
     record.name_id = gp_name_id(thread, gp_name(what));
     record.detail = GP_DETAIL(GP_KIND_UNKNOWN, GP_CUDA_ERROR_OUT_OF_MEMORY);

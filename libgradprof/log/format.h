@@ -94,17 +94,20 @@ enum gp_event_type {
     GP_EV_RELEASE = 37,       /* key = node; name_id = slot */
 
     /* handles */
-    GP_EV_HANDLE = 48,         /* key = handle; a = address; b = node; name_id; stack, scope */
+    GP_EV_HANDLE = 48,         /* key = handle; a = address; b = node; name_id; stack, scope;
+                                  detail 1: it was there at the last refused allocation already,
+                                  2: at the thread's last LOOP_END */
     GP_EV_HANDLE_NAME = 49,    /* key = handle; name_id; stack */
     GP_EV_HANDLE_NODE = 50,    /* key = handle; b = node */
-    GP_EV_HANDLE_DESTROY = 51, /* key = handle */
+    GP_EV_HANDLE_DESTROY = 51, /* key = handle; detail 2: gone with the thread's last LOOP_END */
 
     /* time and life */
     GP_EV_STEP_BEGIN = 64, /* name_id = label */
-    GP_EV_STEP_END = 65,
-    GP_EV_COUNTER = 66,    /* name_id; a = value so far (counter table; the last one wins) */
+    GP_EV_STEP_END = 65, /* detail 1: what followed the thread's last LOOP_END is not part of it */
+    GP_EV_COUNTER = 66,  /* name_id; a = value so far (counter table; the last one wins) */
     GP_EV_EXIT_BEGIN = 67, /* exit handlers start; moment `end` without steps is before this */
     GP_EV_EXIT = 68,       /* the last event of a clean exit; detail = 0 */
+    GP_EV_LOOP_END = 69,   /* the function that runs the thread's steps ended just now */
 };
 
 /* What kind of memory a ledger event is about. Values are stored in run.db: never renumber. */

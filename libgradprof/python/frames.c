@@ -11,7 +11,8 @@
 #include "libgradprof/core/memory.h"
 #include "libgradprof/python/text.h"
 
-#define LINES 8192u /* remembered (code, instruction) pairs; power of two */
+#define RETURN_VALUE 83 /* opcode; only 3.11 frees local variables before it leaves the frame */
+#define LINES 8192u     /* remembered (code, instruction) pairs; power of two */
 
 /* What a cached line was made from: a code object's address is reused after its death. */
 struct line {
@@ -145,6 +146,43 @@ size_t gp_python_walk(void **frames, size_t size)
             frames[count++] = gp_python_frame_address(entry);
     }
     return count;
+}
+
+/* --- the program's loop --------------------------------------------------------------------------- */
+
+void gp_python_watch_frame(struct gp_thread *thread, uintptr_t frame_object, uintptr_t code)
+{
+    if (!gp_python_lines_enabled())
+        return;
+    thread->torch.loop_frame = word(frame_object, GP_PYTHON_OBJECT_FRAME);
+    thread->torch.loop_code = code;
+}
+
+static bool is_running(const struct gp_torch_thread *torch)
+{
+    uintptr_t thread = (uintptr_t)this_thread_state(), top, frame;
+
+    if (thread == 0)
+        return true; /* not a thread of Python's: it says nothing */
+    top = word(word(thread, layout->thread_cframe), layout->cframe_frame);
+    for (frame = top; frame != 0 && frame != torch->loop_frame;)
+        frame = word(frame, layout->frame_previous);
+    if (frame == 0 || word(frame, layout->frame_code) != torch->loop_code)
+        return false;
+    return frame != top || layout->minor != 11 ||
+           *(const uint8_t *)word(frame, layout->frame_instruction) != RETURN_VALUE;
+}
+
+void gp_python_check_loop(struct gp_thread *thread)
+{
+    struct gp_record record = {.type = GP_EV_LOOP_END};
+
+    if (__builtin_expect(thread->torch.loop_frame == 0, 1) || is_running(&thread->torch))
+        return;
+    thread->torch.loop_frame = 0;
+    thread->torch.loop_over = true;
+    if (gp_session_ready(thread, false))
+        gp_event(thread, &record);
 }
 
 uint32_t gp_python_only_stack_id(struct gp_thread *thread)

@@ -24,6 +24,7 @@ struct gp_python_layout { /* offsets in bytes */
 };
 
 #define GP_PYTHON_LOCALS_OFFSET 72 /* of a frame's local variables, 3.11 and 3.12 */
+#define GP_PYTHON_OBJECT_FRAME 24  /* of a frame object's interpreter frame, 3.11 and 3.12 */
 
 /* The layout of the running interpreter, or NULL: not Python, or a version that is not in the table.
  * *ret_minor: 0 without Python. */
@@ -31,6 +32,12 @@ const struct gp_python_layout *gp_python_layout(int *ret_minor);
 /* From the self-check on: frames may be read (or may not). */
 void gp_python_lines_enable(bool enable);
 bool gp_python_lines_enabled(void);
+
+/* The calling thread runs the program's loop in this frame object, with this code, as of now. */
+void gp_python_watch_frame(struct gp_thread *thread, uintptr_t frame_object, uintptr_t code);
+/* Something is about to be freed: the first time that happens after the watched frame has ended (or
+ * in its end), the thread's step gets a mark. */
+void gp_python_check_loop(struct gp_thread *thread);
 
 /* Python frames, innermost first, as pseudo-addresses into `frames`. 0: none here. */
 size_t gp_python_walk(void **frames, size_t size);

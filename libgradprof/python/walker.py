@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Runs inside the profiled program, at safe points only: which variables hold which tensors and
 nodes, what the storages are for, and where a step ends. Functions that are not defined here come
-from libgradprof/python/host.c. Touches no user hook, runs no unpack hook, starts no collection."""
-import sys
-import time
+from holders.py and libgradprof/python/calls.c. Touches no user hook, runs no unpack hook, starts no
+collection."""
+import atexit
 
-PARAMETER, GRADIENT, OPTIMIZER, INPUT, BUFFER = 1, 2, 3, 4, 6
-OBJECTS_MAX = 200000  # looked at in one walk
-DEPTH_MAX = 12
-NODES_MAX = 20000       # of graphs, in search of slot names
+NODES_MAX = 20000     # of graphs, in search of slot names
 FREE_SECONDS = 1.0    # walks may take this long in all, then one hundredth of the run
+REFUSALS_MAX = 20     # looked at whatever it costs
+AT_REFUSAL, AT_LOOP_END = 1, 2  # since when what a look finds has been there; 0: as of now
 
-torch = None
-state = {"installed": False, "step_open": False, "optimizer": None, "optimizers": 0, "manual": False, "depth": 0, "root": 0,
-         "walk_seconds": 0.0, "start": time.monotonic(), "next_key": 1, "cut": 0}
+state = {"step_open": False, "optimizer": None, "optimizers": 0, "manual": False, "depth": 0,
+         "root": 0, "walk_seconds": 0.0, "start": time.monotonic(), "next_key": 1, "cut": 0,
+         "refusals": 0, "loop": None, "problems": 0, "looking": False, "inputs": False}
 handles = {}   # name -> (key, storage address, node)
 paths = {}     # id of a module -> its place in the outermost one
 slots = set()  # (op, offset) that have their name
@@ -33,183 +32,21 @@ def check_lines():
     return [r[:2] for r in raw[:1]] == [o[:2] for o in own[:1]] and list(raw[1:]) == own[1:256]
 
 
-# --- holders ---
+# --- telling ---
 
-def address_of(tensor):
-    try:
-        if tensor.layout is not torch.strided or tensor.device.type == "meta":
-            return 0
-        storage = getattr(torch.Tensor, "untyped_storage", None)
-        return storage(tensor).data_ptr() if storage else tensor.storage().data_ptr()
-    except Exception:
-        return 0
-
-
-def node_key(grad_fn):
-    return 0 if grad_fn is None else node_of(id(grad_fn), sys.getsizeof(grad_fn))
-
-
-def local_values(frame):
-    code = frame.f_code
-    if sys.version_info >= (3, 13):
-        return list(frame.f_locals.items())
-    if not HAVE_LAYOUT or sys.version_info < (3, 11):
-        return []
-    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
-    names = list(code.co_varnames) + cells + list(code.co_freevars)
-    return list(zip(names, locals_of(id(frame), len(names))))
-
-
-def user_modules():
-    skipped = ("site-packages", "dist-packages", sys.prefix + "/lib/python", "/usr/lib/python")
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if name == "__main__" or (path and not any(part in path for part in skipped)):
-            yield name, module
-
-
-def roots():
-    for name, module in user_modules():
-        prefix = "" if name == "__main__" else name + "."
-        for key, value in list(vars(module).items()):
-            if not key.startswith("__"):
-                yield prefix + key, value
-    for frame in list(sys._current_frames().values()):
-        while frame is not None:
-            if frame.f_globals is not globals() and frame.f_code.co_name != "<module>":
-                for key, value in local_values(frame):
-                    yield f"{key} in {frame.f_code.co_name}", value
-            frame = frame.f_back
-
-
-def children(name, value):
-    kind = type(value)
-    if kind is dict or isinstance(value, dict):
-        for key, item in list(dict.items(value)):
-            yield f"{name}[{key!r}]" if isinstance(key, (str, int, float, bool)) \
-                else f"{name}[{type(key).__name__}]", item
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(list(value)):
-            yield f"{name}[{i}]", item
-    elif isinstance(value, (set, frozenset)) or kind.__module__ == "collections" \
-            and kind.__name__ == "deque":
-        for i, item in enumerate(list(value)):
-            yield f"{name}[{i}]", item
-    elif kind.__name__ == "cell":
-        try:
-            yield name, value.cell_contents
-        except ValueError:
-            return
-    elif kind.__name__ == "function":
-        for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            yield f"{variable} in {value.__qualname__}", cell
-    elif kind.__name__ == "method":
-        yield name, value.__self__
-    else:
-        attributes = getattr(value, "__dict__", None)
-        if type(attributes) is dict:
-            for key, item in list(attributes.items()):
-                yield f"{name}.{key}", item
-
-
-def is_plain(value):
-    return value is None or isinstance(value, (str, bytes, int, float, complex, bool, type)) \
-        or type(value).__name__ in ("module", "code", "builtin_function_or_method", "frame")
-
-
-class Walk:
-    def __init__(self):
-        self.seen, self.held, self.roles, self.nodes = set(), {}, {}, []
-
-    def module(self, name, module):
-        for path, parameter in list(module.named_parameters()):
-            self.roles.setdefault(address_of(parameter), (PARAMETER, path))
-            self.seen.add(id(parameter))
-            grad = parameter.grad
-            if grad is not None:
-                self.gradient(f"{path}.grad", grad)
-        for path, buffer in list(module.named_buffers()):
-            if buffer.grad_fn is None:
-                self.roles.setdefault(address_of(buffer), (BUFFER, path))
-                self.seen.add(id(buffer))
-
-    def gradient(self, name, grad):
-        self.seen.add(id(grad))
-        if grad.grad_fn is not None:
-            self.hold(name, grad)
-        self.roles.setdefault(address_of(grad), (GRADIENT, name))
-
-    def optimizer(self, name, optimizer):
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                self.seen.add(id(parameter))
-                self.roles.setdefault(address_of(parameter), (PARAMETER, f"{name} parameter"))
-                if parameter.grad is not None:
-                    self.gradient(f"{name} gradient", parameter.grad)
-        for parameter, values in list(optimizer.state.items()):
-            role = self.roles.get(address_of(parameter)) if isinstance(parameter, torch.Tensor) \
-                else None
-            if isinstance(values, dict):
-                for key, value in list(values.items()):
-                    if isinstance(value, torch.Tensor):
-                        self.seen.add(id(value))
-                        owner = role[1] if role else name
-                        self.roles.setdefault(address_of(value), (OPTIMIZER, f"{owner}.{key}"))
-
-    def hold(self, name, tensor):
-        self.held.setdefault(name, (address_of(tensor), node_key(tensor.grad_fn)))
-        if tensor.grad_fn is not None:
-            self.nodes.append(tensor.grad_fn)
-
-    def tensor(self, name, tensor):
-        if isinstance(tensor, torch.nn.Parameter):
-            self.roles.setdefault(address_of(tensor), (PARAMETER, name))
-        else:
-            self.hold(name, tensor)
-        if tensor.is_leaf and tensor.requires_grad and tensor.grad is not None:
-            self.gradient(f"{name}.grad", tensor.grad)
-
-    def run(self):
-        queue = [(name, value, 0) for name, value in roots()]
-        at = 0
-        for kinds in (torch.nn.Module, torch.optim.Optimizer):  # names of models come first
-            for name, value, _ in queue:
-                if isinstance(value, kinds):
-                    (self.module if kinds is torch.nn.Module else self.optimizer)(name, value)
-        while at < len(queue) and at < OBJECTS_MAX:
-            name, value, depth = queue[at]
-            at += 1
-            if is_plain(value) or id(value) in self.seen:
-                continue
-            self.seen.add(id(value))
-            if isinstance(value, torch.Tensor):
-                self.tensor(name, value)
-                continue
-            if isinstance(value, torch.nn.Module):
-                self.module(name, value)
-            elif isinstance(value, torch.optim.Optimizer):
-                self.optimizer(name, value)
-                continue
-            if depth < DEPTH_MAX:
-                for child, item in children(name, value):
-                    if not is_plain(item):
-                        queue.append((child, item, depth + 1))
-        state["cut"] += at < len(queue)
-
-
-def tell(walk):
+def tell(walk, late):
     for address, (role, name) in walk.roles.items():
         if address:
             set_role(address, role, name)
     for name, (key, address, node) in list(handles.items()):
         if walk.held.get(name) != (address, node):
-            end_handle(key)
+            end_handle(key, late if late == AT_LOOP_END and is_alive(address, node) else 0)
             del handles[name]
     for name, (address, node) in walk.held.items():
         if name not in handles and (address or node):
             key = state["next_key"]
             state["next_key"] += 1
-            add_handle(key, name, address, node)
+            add_handle(key, name, address, node, late)
             handles[name] = (key, address, node)
 
 
@@ -248,41 +85,109 @@ def learn_slots(nodes):
             name_slot(kind.__name__, offset, name)
 
 
-def look(force=False):
+def walk_now(leftover, late):
+    with torch.no_grad():
+        walk = Walk()
+        state["cut"] += walk.run(roots())
+        if leftover:
+            leftovers(walk)
+        tell(walk, late)
+        learn_slots(walk.nodes)
+        state["problems"] += walk.problems
+
+
+def look(force=False, late=0):
     """A walk, unless walks have cost too much already."""
-    if not is_recording():
+    if state["looking"] or not is_recording():
         return
     begin = time.monotonic()
     allowance = FREE_SECONDS + (begin - state["start"]) / 100
     if not force and state["walk_seconds"] > allowance:
         return
+    state["looking"] = True
     try:
-        with torch.no_grad():
-            walk = Walk()
-            walk.run()
-            tell(walk)
-            learn_slots(walk.nodes)
+        walk_now(force, late)
     except Exception as problem:  # the program must not see it
         put_meta("walker_problem", f"{type(problem).__name__}: {problem}"[:200])
+    state["looking"] = False
     state["walk_seconds"] += time.monotonic() - begin
 
 
+# --- refused memory ---
+
+def look_at_refusal(late):
+    """From C, at a refusal of an allocator's or (`late`) soon after one."""
+    state["refusals"] += 1
+    look(force=state["refusals"] <= REFUSALS_MAX, late=late)
+
+
+def on_cuda_refusal(device, asked, total, free):
+    try:
+        look_at_refusal(0)
+    finally:
+        tell_refused()
+
+
+def watch_cuda():
+    attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer",
+                     getattr(torch._C, "_cuda_attachOutOfMemoryObserver", None))
+    if attach is not None:
+        attach(on_cuda_refusal)
+        observe()
+
+
 # --- steps ---
+
+def user_frames():
+    """Of the calling thread, outermost first, without PyTorch's own at its end."""
+    frame, found = sys._getframe(1), []
+    own = torch.__file__.rpartition("/")[0]
+    while frame is not None:
+        if frame.f_globals is not OWN and (found or not frame.f_code.co_filename.startswith(own)):
+            found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def watch_loop():
+    """Which function runs the loop? The innermost that is still running one step later. When it ends
+    the last step is over, though nothing closes it before the process exits."""
+    if not HAVE_LAYOUT:
+        return
+    frames = user_frames()
+    if state["loop"] is None or state["loop"] >= len(frames):
+        state["loop"] = len(frames) - 1
+    elif loop_ended():
+        state["loop"] -= 1
+    place = state["loop"]
+    if 0 < place < len(frames) and frames[place].f_code.co_name != "<module>":
+        watch_frame(id(frames[place]), id(frames[place].f_code))
+
 
 def boundary(open_next=True):
     if state["step_open"] and is_recording():
         look()
         step(0)
         state["step_open"] = False
-    if open_next and not state["step_open"]:
-        step(1)
-        state["step_open"] = True
+    if open_next:
+        if not state["step_open"]:
+            step(1)
+            state["step_open"] = True
+        watch_loop()
 
 
 def manual_step():
     """gradprof.step(), of the module gradprof.py."""
     state["manual"] = True
     boundary()
+
+
+def take_inputs(name, arguments):
+    """What the program made and gives to a whole model is its input."""
+    for i, value in enumerate(arguments):
+        if is_a(value, torch.Tensor) and value.grad_fn is None \
+                and not is_a(value, torch.nn.Parameter):
+            set_role(address_of(value), INPUT, f"input {i} of {name}")
 
 
 def before_forward(module, arguments):
@@ -299,6 +204,7 @@ def before_forward(module, arguments):
         if not state["manual"] and (state["optimizers"] == 0 or not state["step_open"]) \
                 and torch.is_grad_enabled():
             boundary()
+        take_inputs(type(module).__name__, arguments)
     state["depth"] += 1
     scope(paths.get(id(module)) or type(module).__name__)
 
@@ -307,6 +213,9 @@ def after_forward(module, arguments, output):
     if state["depth"]:
         state["depth"] -= 1
         scope(None)
+    if not state["inputs"] and state["depth"] == 0 and is_recording():
+        state["inputs"] = True  # the recording may have begun inside this very call
+        take_inputs(type(module).__name__, arguments)
 
 
 def after_optimizer(optimizer, *rest):
@@ -361,19 +270,31 @@ def missing_parts():
     return [name for name, lacking in lacks.items() if lacking]
 
 
+def modes():
+    """What the program switched that matters to memory."""
+    put_meta("python_gc", "on" if gc.isenabled() else "off")
+    if torch.is_anomaly_enabled():
+        put_meta("anomaly_mode", "on")
+
+
 def at_exit():
     missing = missing_parts()
     if missing:
         say(f"PyTorch {torch.__version__}: not recorded here: {', '.join(missing)}")
-    if not is_recording():
-        return
-    put_meta("pytorch", torch.__version__)
-    level = "PyTorch's nodes and variables"
-    put_meta("level", level + (f", without {', '.join(missing)}" if missing else ""))
-    put_meta("python", sys.version.split()[0])
-    look(force=True)
-    boundary(open_next=False)
-    put_meta("walk_seconds", f"{state['walk_seconds']:.3f}")
+    if is_recording():
+        put_meta("pytorch", torch.__version__)
+        level = "PyTorch's nodes and variables"
+        put_meta("level", level + (f", without {', '.join(missing)}" if missing else ""))
+        put_meta("python", sys.version.split()[0])
+        modes()
+        look(force=True, late=AT_LOOP_END if loop_ended() else 0)
+        if state["step_open"]:
+            step(2)
+            state["step_open"] = False
+        put_meta("walk_seconds", f"{state['walk_seconds']:.3f}")
+        if state["problems"]:
+            put_meta("objects_not_walked", str(state["problems"]))
+    finished()
 
 
 def try_install():
@@ -397,6 +318,8 @@ def try_install():
     module.register_module_forward_hook(after_forward)
     watch_optimizers()
     sys._gradprof_step = manual_step
-    import atexit
+    lazily = getattr(sys.modules.get("torch.cuda"), "_lazy_call", None)
+    if lazily is not None:
+        lazily(watch_cuda)
     atexit.register(at_exit)
     return 1

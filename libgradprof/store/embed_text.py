@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Turns a text file into a C source that defines it as a string: embed_text.py IN OUT SYMBOL HEADER."""
+"""Turns text files, one after the other, into a C source that defines them as a string:
+embed_text.py IN... OUT SYMBOL HEADER."""
 import sys
 
 
@@ -9,9 +10,12 @@ def c_string(line: str) -> str:
 
 
 def main() -> None:
-    source, target, symbol, header = sys.argv[1:]
-    with open(source, encoding="ascii") as stream:
-        body = "\n".join(c_string(line) for line in stream)
+    *sources, target, symbol, header = sys.argv[1:]
+    lines: list[str] = []
+    for source in sources:
+        with open(source, encoding="ascii") as stream:
+            lines += [c_string(line) for line in stream]
+    body = "\n".join(lines)
     with open(target, "w", encoding="ascii") as stream:
         stream.write(f'#include "{header}"\n\n')
         stream.write(f"const char {symbol}[] =\n{body};\n")

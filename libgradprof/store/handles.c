@@ -67,6 +67,28 @@ static int end_previous(struct gp_ingest *ingest, const struct gp_event *event)
     return end_handle(&ingest->handles, previous, event->seq);
 }
 
+/* A look at the program's variables comes just after the refused allocation, or after the end of the
+ * loop, whose state it tells. */
+static uint64_t told_seq(const struct gp_ingest *ingest, const struct gp_event *event)
+{
+    switch (event->record->detail) {
+    case 1:
+        return ingest->state.oom_seq;
+    case 2:
+        return gp_steps_loop_end(&ingest->steps, event->record->thread_id);
+    default:
+        return 0;
+    }
+}
+
+static uint64_t begin_seq(const struct gp_ingest *ingest, const struct gp_event *event,
+                          const struct gp_allocation *allocation)
+{
+    uint64_t seq = told_seq(ingest, event);
+    bool there = seq != 0 && (!allocation || allocation->object.begin_seq <= seq);
+    return there ? seq : event->seq;
+}
+
 static int on_create(struct gp_ingest *ingest, const struct gp_event *event)
 {
     const struct gp_record *record = event->record;
@@ -76,7 +98,8 @@ static int on_create(struct gp_ingest *ingest, const struct gp_event *event)
         status = end_previous(ingest, event);
     if (status < 0)
         return status;
-    struct gp_handle *handle = gp_table_create(&ingest->handles.handles, event->seq);
+    struct gp_handle *handle =
+        gp_table_create(&ingest->handles.handles, begin_seq(ingest, event, allocation));
     if (!handle)
         return -ENOMEM;
     handle->object_id = handle->object.id;
@@ -140,7 +163,10 @@ static int on_new_node(struct gp_ingest *ingest, const struct gp_event *event)
 static int on_destroy(struct gp_ingest *ingest, const struct gp_event *event)
 {
     struct gp_handle *handle = find(ingest, event->record->key);
-    return handle ? end_handle(&ingest->handles, handle, event->seq) : 0;
+    uint64_t seq = told_seq(ingest, event);
+    if (!handle)
+        return 0;
+    return end_handle(&ingest->handles, handle, seq > handle->object.begin_seq ? seq : event->seq);
 }
 
 int gp_handles_event(struct gp_ingest *ingest, const struct gp_event *event)

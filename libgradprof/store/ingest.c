@@ -282,6 +282,7 @@ static int dispatch(struct gp_ingest *ingest, const struct gp_event *event)
         return gp_definitions_event(ingest, event);
     case GP_EV_STEP_BEGIN:
     case GP_EV_STEP_END:
+    case GP_EV_LOOP_END:
         return gp_steps_event(ingest, event);
     case GP_EV_META:
         return on_meta(ingest, event);

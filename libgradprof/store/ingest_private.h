@@ -135,12 +135,17 @@ struct gp_handle {
     uint8_t state;
 };
 
+struct gp_step_close { /* what is known of a step when it closes */
+    uint64_t seq, ns, bytes, nodes, retained_steps;
+};
+
 struct gp_step {
     struct gp_object object; /* end_seq is set when it is completed */
     uint64_t parent_id;
     uint64_t begin_ns, end_ns, begin_bytes, end_bytes, begin_nodes, end_nodes;
     uint64_t peak_bytes, peak_seq; /* since it was the newest open step; see steps.c */
     struct gp_step *below;         /* the next open step of the same thread */
+    struct gp_step_close loop_end; /* seq 0: its loop has not ended */
     uint32_t label_id, thread_id;
     uint8_t state;
 };
@@ -276,6 +281,8 @@ int gp_steps_flush(struct gp_steps *steps);
 int gp_steps_adopt(struct gp_steps *steps, struct gp_step *step);
 /* The step an event of this thread belongs to; 0: none is open. */
 uint32_t gp_steps_current(const struct gp_steps *steps, uint32_t thread_id);
+/* Where the loop of the thread's open step ended; 0: it has not. */
+uint64_t gp_steps_loop_end(const struct gp_steps *steps, uint32_t thread_id);
 void gp_steps_live_bytes(struct gp_steps *steps, uint64_t live_bytes, uint64_t seq);
 
 /* clock.c */

@@ -69,6 +69,12 @@ uint32_t gp_steps_current(const struct gp_steps *steps, uint32_t thread_id)
     return (uint32_t)step->object.id;
 }
 
+uint64_t gp_steps_loop_end(const struct gp_steps *steps, uint32_t thread_id)
+{
+    const struct gp_step *step = innermost(steps, thread_id);
+    return step ? step->loop_end.seq : 0;
+}
+
 void gp_steps_live_bytes(struct gp_steps *steps, uint64_t live_bytes, uint64_t seq)
 {
     if (steps->open_count == 0)
@@ -162,14 +168,35 @@ static int remove_open(struct gp_steps *steps, struct gp_step *step)
 }
 
 /* Moment `end` follows the last completed outermost step before the tear-down. */
-static void note_completed(struct gp_ingest *ingest, const struct gp_step *step)
+static void note_completed(struct gp_ingest *ingest, const struct gp_step *step,
+                           const struct gp_step_close *close)
 {
     struct gp_state *state = &ingest->state;
     state->completed_steps++;
     if (step->parent_id || state->exit_begin_seq)
         return;
     state->last_step_end_seq = step->object.end_seq;
-    state->retained_graph_steps = gp_graph_retained_steps(ingest);
+    state->retained_graph_steps = close->retained_steps;
+}
+
+static struct gp_step_close close_now(struct gp_ingest *ingest, const struct gp_step *step,
+                                      const struct gp_event *event)
+{
+    return (struct gp_step_close){.seq = ingest->state.last_seq,
+                                  .ns = event->t_ns,
+                                  .bytes = ingest->ledger.live_bytes,
+                                  .nodes = ingest->graph.by_key.count,
+                                  .retained_steps =
+                                      step->parent_id ? 0 : gp_graph_retained_steps(ingest)};
+}
+
+/* The newest end counts: the same step may run a helper's helper. */
+static int on_loop_end(struct gp_ingest *ingest, const struct gp_event *event)
+{
+    struct gp_step *step = innermost(&ingest->steps, event->record->thread_id);
+    if (step)
+        step->loop_end = close_now(ingest, step, event);
+    return 0;
 }
 
 static int on_end(struct gp_ingest *ingest, const struct gp_event *event)
@@ -181,12 +208,14 @@ static int on_end(struct gp_ingest *ingest, const struct gp_event *event)
         return 0;
     }
     int status = remove_open(steps, step);
-    step->end_ns = event->t_ns;
-    step->end_bytes = ingest->ledger.live_bytes;
-    step->end_nodes = ingest->graph.by_key.count;
+    bool with_loop = event->record->detail == 1 && step->loop_end.seq != 0;
+    struct gp_step_close close = with_loop ? step->loop_end : close_now(ingest, step, event);
+    step->end_ns = close.ns;
+    step->end_bytes = close.bytes;
+    step->end_nodes = close.nodes;
     if (status == 0)
-        status = gp_table_end(&steps->table, &step->object, ingest->state.last_seq);
-    note_completed(ingest, step);
+        status = gp_table_end(&steps->table, &step->object, close.seq);
+    note_completed(ingest, step, &close);
     return status;
 }
 
@@ -200,6 +229,12 @@ int gp_steps_event(struct gp_ingest *ingest, const struct gp_event *event)
         status = gp_clock_sample(&ingest->clock, event->seq, event->t_ns, true);
     if (status < 0)
         return status;
-    return event->record->type == GP_EV_STEP_BEGIN ? on_begin(ingest, event)
-                                                   : on_end(ingest, event);
+    switch (event->record->type) {
+    case GP_EV_STEP_BEGIN:
+        return on_begin(ingest, event);
+    case GP_EV_LOOP_END:
+        return on_loop_end(ingest, event);
+    default:
+        return on_end(ingest, event);
+    }
 }

@@ -78,7 +78,7 @@ static void log_cpu_device(struct gp_thread *thread)
     gp_event(thread, &record);
 }
 
-void gp_blocks_record_cpu(struct gp_thread *thread)
+static void record_cpu(struct gp_thread *thread)
 {
     uint32_t epoch = atomic_load_explicit(&gp_session.epoch, memory_order_relaxed);
 
@@ -98,6 +98,17 @@ void gp_blocks_record_cpu(struct gp_thread *thread)
     pthread_mutex_unlock(&lock);
 }
 
+bool gp_blocks_start(struct gp_thread *thread)
+{
+    bool first = atomic_load_explicit(&gp_session.state, memory_order_acquire) == GP_IDLE;
+
+    if (!gp_session_ready(thread, true))
+        return false;
+    if (first)
+        record_cpu(thread);
+    return true;
+}
+
 static void log_gpu_block(struct gp_thread *thread, const uint64_t *block, uint32_t scope_id,
                           int index)
 {
@@ -113,7 +124,7 @@ static void log_gpu_block(struct gp_thread *thread, const uint64_t *block, uint3
 
 /* A GPU's allocator reports with its own mutex held: no native unwinder there, which may take the
  * loader's lock. */
-static uint32_t stack_of(struct gp_thread *thread, int type)
+uint32_t gp_blocks_stack_here(struct gp_thread *thread, int type)
 {
     return type == GP_TORCH_CPU ? gp_python_stack_id(thread) : gp_python_only_stack_id(thread);
 }
@@ -121,7 +132,7 @@ static uint32_t stack_of(struct gp_thread *thread, int type)
 static void allocated(struct gp_thread *thread, uint64_t address, uint64_t bytes, int type,
                       int index, bool recorded)
 {
-    uint32_t stack_id = recorded ? stack_of(thread, type) : 0;
+    uint32_t stack_id = recorded ? gp_blocks_stack_here(thread, type) : 0;
     uint32_t scope_id = recorded ? gp_current_scope_id(thread) : 0;
 
     pthread_mutex_lock(&lock);
@@ -151,6 +162,7 @@ static void freed(struct gp_thread *thread, uint64_t address, int type, bool rec
                                     .device_plus_1 = CPU_DEVICE_PLUS_1,
                                     .key = address,
                                     .detail = GP_DETAIL(GP_KIND_CPU, 0)};
+    gp_python_check_loop(thread);
     pthread_mutex_lock(&lock);
     const uint64_t *block = gp_live_find(&blocks, address);
     if (block != NULL) {

@@ -22,8 +22,11 @@ struct gp_thread;
 /* `bytes` > 0: allocated; < 0: about to be freed. The guard is up. */
 void gp_blocks_report(struct gp_thread *thread, const void *address, int64_t bytes, int type,
                       int index);
-/* The run was started by a graph node: CPU blocks belong to it. */
-void gp_blocks_record_cpu(struct gp_thread *thread);
+/* Starts the recording if there is none yet: CPU blocks belong to it then. False: nothing is recorded.
+ * The guard is up. */
+bool gp_blocks_start(struct gp_thread *thread);
+/* The stack of the calling thread, for an event of an allocator of that type. */
+uint32_t gp_blocks_stack_here(struct gp_thread *thread, int type);
 bool gp_blocks_is_start(uint64_t address); /* of a live block, of whatever device */
 /* ... that stands in the ledger as a row of its own: only such an address means the block, another
  * one a whole segment of the caching allocator. */

@@ -116,6 +116,7 @@ void gp_graph_delete(struct gp_thread *thread, const void *node)
     const uint64_t *record;
 
     note(GP_SEEN_END);
+    gp_python_check_loop(thread);
     if (thread->torch.node == (uintptr_t)node) /* what was saved last belongs to it */
         gp_graph_settle(thread);
     pthread_mutex_lock(&lock);
@@ -314,17 +315,6 @@ void gp_graph_slot_reset(struct gp_thread *thread, const void *slot)
 
 /* --- edges and outputs ---------------------------------------------------------------------------- */
 
-static bool ready(struct gp_thread *thread)
-{
-    bool first = atomic_load_explicit(&gp_session.state, memory_order_acquire) == GP_IDLE;
-
-    if (!gp_session_ready(thread, true))
-        return false;
-    if (first)
-        gp_blocks_record_cpu(thread);
-    return true;
-}
-
 void gp_graph_edge(struct gp_thread *thread, const void *node)
 {
     struct gp_torch_thread *torch = &thread->torch;
@@ -345,7 +335,7 @@ void gp_graph_attached(struct gp_thread *thread, const void *node)
     uint64_t *record;
 
     note(GP_SEEN_NODE);
-    if (node == NULL || !ready(thread))
+    if (node == NULL || !gp_blocks_start(thread))
         return;
     thread->torch_stack_id = gp_python_stack_id(thread);
     pthread_mutex_lock(&lock);

@@ -16,6 +16,7 @@
 #include "libgradprof/python/host.h"
 #include "libgradprof/torch/blocks.h"
 #include "libgradprof/torch/graph.h"
+#include "libgradprof/torch/refused.h"
 
 #define GP_EXPORT __attribute__((visibility("default")))
 #define CPP(name) __asm__(name)
@@ -109,6 +110,52 @@ GP_EXPORT bool gp_memory_profiling(void)
         return true;
     return real != NULL && real();
 }
+
+/* --- refused memory ------------------------------------------------------------------------------- */
+
+static void tell_refused(void)
+{
+    struct gp_thread *thread = enter();
+
+    if (thread == NULL)
+        return;
+    gp_refused_tell(thread);
+    leave(thread);
+}
+
+static void refused(int64_t bytes, uint16_t device)
+{
+    int type = (int8_t)(device & 0xff);
+    struct gp_thread *thread = enter();
+
+    if (thread == NULL)
+        return;
+    gp_refused_note(thread, bytes, type, (int8_t)(device >> 8));
+    leave(thread);
+    if (type != GP_TORCH_CPU && gp_python_observes())
+        return; /* the observer comes next, and tells */
+    if (type == GP_TORCH_CPU && gp_python_look()) {
+        tell_refused();
+        return;
+    }
+    tell_refused();
+    gp_python_look_later();
+}
+
+typedef void (*refused_function)(int64_t, uint64_t, uint64_t, uint16_t);
+
+#define REFUSED(function, name)                                                                    \
+    GP_EXPORT void function(int64_t bytes, uint64_t total, uint64_t reserved, uint16_t device)     \
+        CPP(name);                                                                                 \
+    GP_EXPORT void function(int64_t bytes, uint64_t total, uint64_t reserved, uint16_t device)     \
+    {                                                                                              \
+        refused_function real = REAL(refused_function, name);                                      \
+        refused(bytes, device);                                                                    \
+        if (real != NULL)                                                                          \
+            real(bytes, total, reserved, device);                                                  \
+    }
+REFUSED(gp_refused_1, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")
+REFUSED(gp_refused_2, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")
 
 /* --- graph ---------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,10 @@
 #ifndef GP_TORCH_THREAD_H
 #define GP_TORCH_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "libgradprof/torch/refused.h"
 
 #define GP_TORCH_SAVES_MAX 64u
 #define GP_TORCH_EDGES_MAX 64u
@@ -22,6 +25,9 @@ struct gp_torch_thread {
     uint32_t edge_count;   /* handed out since then */
     struct gp_torch_save save[GP_TORCH_SAVES_MAX];
     uint64_t edge[GP_TORCH_EDGES_MAX];
+    struct gp_torch_refusal refusal; /* noted and not told yet */
+    uintptr_t loop_frame, loop_code; /* Python frame that runs the program's loop; 0: not known */
+    bool loop_over;                  /* it ended since it was set */
 };
 
 #endif

@@ -9,15 +9,15 @@ import harness
 # nodes, whether these keep saved tensors
 CASES = (
     ("running_sum_after_backward", r"y_sum in running_sum_after_backward|kept", 6, False),
-    ("logger_keeps_the_loss", r"(logger in .*|kept)\.history\[\d\]\['loss'\]", 6, False),
-    ("outputs_until_the_end_of_the_epoch", r"(outs in .*|kept)\[\d\]\['pred'\]", 6, True),
+    ("logger_keeps_the_loss", r"(logger|kept)\.history\[\d\]\['loss'\]( in .*)?", 6, False),
+    ("outputs_until_the_end_of_the_epoch", r"(outs|kept)\[\d\]\['pred'\]( in .*)?", 6, True),
     ("detached_but_kept", None, 0, False),
     ("validation_without_no_grad", None, 0, False),
     ("hidden_state_carried_over", r"h in hidden_state_carried_over|kept", 6, True),
-    ("state_inside_a_module", r"(spiking in .*|kept)\..*v", 6, True),
+    ("state_inside_a_module", r"(spiking|kept)\..*v( in .*)?", 6, True),
     ("retain_graph_alone", None, 0, False),
     ("retain_graph_and_a_list", r"kept.*\[\d\]", 6, True),
-    ("replay_buffer_with_graph", r"(replay in .*|kept)\[\d\]\[0\]", 6, True),
+    ("replay_buffer_with_graph", r"(replay|kept)\[\d\]\[0\]( in .*)?", 6, True),
 )
 
 AT = "(SELECT value AS at FROM meta WHERE key = 'end_seq')"
@@ -45,7 +45,7 @@ class CasesTest(harness.TorchTest):
     def check(self, name, pattern, steps, keeps_bytes):
         self.run_script("cases.py", name)
         self.assertEqual(int(self.meta("completed_steps")), 8)
-        self.assertEqual(self.document()["attribution"]["percent"], 100.0)
+        self.assertGreaterEqual(self.document()["attribution"]["percent"], 99.9)
         self.assertEqual(self.rows("SELECT name FROM counter WHERE value > 0"), [])
         if pattern is None:
             self.assertEqual((self.old_steps(), self.old_saved_bytes()), (0, 0))

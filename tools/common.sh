@@ -6,7 +6,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # What each step needs, as Debian package names. docs/HACKING.md says what each is for.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libsqlite3-dev libdnnl-dev libunwind8
-    libdw-dev libjansson-dev)
+    libdw-dev libjansson-dev zlib1g-dev)
 packages_test=(g++ clang clang-format libclang-rt-14-dev libcmocka-dev sqlite3 valgrind python3
     python3-jsonschema python3-numpy python3-torch python3-torchvision libopenblas0-pthread mandoc
     shellcheck git util-linux)

@@ -9,6 +9,7 @@
 
 #include "viewer/check_command.h"
 #include "viewer/diff.h"
+#include "viewer/export.h"
 #include "viewer/options.h"
 #include "viewer/report.h"
 #include "viewer/text.h"
@@ -22,6 +23,7 @@ static int run_recover(const struct gv_options *options);
 static int run_check(const struct gv_options *options);
 static int run_whatif(const struct gv_options *options);
 static int run_diff(const struct gv_options *options);
+static int run_export(const struct gv_options *options);
 
 const struct gv_command gv_commands[] = {
     {"summary", "what died, who holds the memory, what to do (the default)", GV_AT_DEFAULT,
@@ -42,6 +44,8 @@ const struct gv_command gv_commands[] = {
      run_whatif, false},
     {"diff", "two runs, before and after a change; or many ranks: which is odd?", GV_AT_END, NULL,
      run_diff, true},
+    {"export", "the run in the format of another tool (--as FORMAT)", GV_AT_DEFAULT, NULL,
+     run_export, false},
     {"recover", "import the log that a killed program left, and say what came", GV_AT_DEFAULT, NULL,
      run_recover, false},
     {NULL, NULL, GV_AT_DEFAULT, NULL, NULL, false},
@@ -92,6 +96,11 @@ static void print_help(void)
          "  --checkpoint SCOPE  what it saves is recomputed for the backward\n"
          "  --limit SIZE      of the device: in which step does it run out?\n"
          "\n"
+         "Of export (--at chooses the moment):\n"
+         "  -o FILE           instead of standard output\n"
+         "  --as FORMAT");
+    gv_export_help(stdout);
+    puts("\n"
          "The file defaults to run.db in the working directory. Exit status: 0, or 2 when\n"
          "the command line or the file is no good; check: 1 the policy is violated, 3\n"
          "cannot judge.");
@@ -203,6 +212,14 @@ static int run_diff(const struct gv_options *options)
     bool shown = false;
     int r = gv_diff_command(options, use_color(options), show_progress, end_progress, &shown, error,
                             sizeof(error));
+    return r < 0 ? complain(error) : 0;
+}
+
+static int run_export(const struct gv_options *options)
+{
+    char error[GV_ERROR_MAX] = "";
+    bool shown = false;
+    int r = gv_export_command(options, show_progress, end_progress, &shown, error, sizeof(error));
     return r < 0 ? complain(error) : 0;
 }
 

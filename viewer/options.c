@@ -89,6 +89,8 @@ static const struct {
     {"--checkpoint", "whatif", true},
     {"--sarif", "check", true},
     {"--github", "check", false},
+    {"--as", "export", true},
+    {"-o", "export", true},
 };
 #define EXTRA_OPTIONS (sizeof(extra_options) / sizeof(extra_options[0]))
 

@@ -15,6 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 VENDOR_HEADERS = {
     r"sqlite3\.h": {"libgradprof/store/db"},
     r"libunwind\.h": {"libgradprof/stack/unwind"},
+    r"zlib\.h": None,
     r"jansson\.h": None,  # one pair, wherever it is
     r"(elfutils/libdw(fl)?|dwarf|libelf|gelf)\.h": None,
     r"(oneapi/dnnl/|dnnl).*\.h": None,

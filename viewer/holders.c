@@ -161,6 +161,8 @@ static uint32_t label_of(const struct gv_names *names, const struct gv_allocatio
     case GV_OWNER_OPTIMIZER_STATE:
     case GV_OWNER_BUFFER:
         return 0; /* one row for all: their names are many and say little here */
+    case GV_OWNER_WORKSPACE:
+        return a->name_id ? a->name_id : gv_library_of(&names->libraries, a->stack_id);
     default:
         return a->name_id;
     }

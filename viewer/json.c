@@ -45,21 +45,55 @@ static json_t *account_json(const struct gv_account *account)
     return object;
 }
 
+static json_t *reading_json(const struct gv_device_account *account,
+                            const struct gv_account_row *row)
+{
+    json_t *object = json_object();
+    gv_json_set(object, "seq", json_integer(row->seq));
+    gv_json_set(object, "t_ns", gv_json_bytes(row->t_ns));
+    gv_json_set(object, "used_bytes", gv_json_bytes(row->used));
+    gv_json_set(object, "context_bytes", gv_json_bytes(account->context_bytes));
+    gv_json_set(object, "allocation_bytes", gv_json_bytes(row->allocations));
+    gv_json_set(object, "pool_slack_bytes", gv_json_bytes(row->pool_slack));
+    gv_json_set(object, "graph_slack_bytes", gv_json_bytes(row->graph_slack));
+    gv_json_set(object, "other_bytes", gv_json_known(account->others_known, row->others));
+    gv_json_set(object, "unexplained_bytes", json_integer(row->unexplained));
+    return object;
+}
+
+/* The device's own account; null: it was never read. */
+static json_t *device_account_json(const struct gv_report *report, uint32_t device_id)
+{
+    for (uint32_t i = 0; i < report->accounts.count; i++) {
+        const struct gv_device_account *account = &report->accounts.devices[i];
+        if (account->device_id != device_id)
+            continue;
+        json_t *object = json_object();
+        for (int r = 0; r < GV_READING_COUNT; r++)
+            gv_json_set(object, gv_reading_key((enum gv_reading)r),
+                        account->rows[r].read ? reading_json(account, &account->rows[r])
+                                              : json_null());
+        return object;
+    }
+    return json_null();
+}
+
 static json_t *devices_json(const struct gv_report *report)
 {
-    static const char *const runtimes[] = {"unknown", "cudart", "hostcuda", "cpu"};
+    static const char *const runtimes[] = {"unknown", "cudart", "hostcuda", "cpu", "driver"};
     json_t *devices = json_array();
     for (uint32_t i = 0; i < report->run.device_count; i++) {
         const struct gv_device *d = &report->run.devices[i];
         json_t *device = json_object();
         gv_json_set(device, "id", gv_json_bytes(d->id));
         gv_json_set(device, "name", gv_json_text(gv_name(&report->names, d->name_id)));
-        gv_json_set(device, "runtime", json_string(runtimes[d->runtime < 4 ? d->runtime : 0]));
+        gv_json_set(device, "runtime", json_string(runtimes[d->runtime < 5 ? d->runtime : 0]));
         gv_json_set(device, "total_bytes", gv_json_known(d->total_bytes != 0, d->total_bytes));
         gv_json_set(device, "limit_bytes", gv_json_known(d->limit_bytes != 0, d->limit_bytes));
         gv_json_set(device, "context_bytes",
                     gv_json_known(d->context_bytes >= 0, (uint64_t)d->context_bytes));
         gv_json_set(device, "peak_bytes", gv_json_bytes(d->peak_bytes));
+        gv_json_set(device, "account", device_account_json(report, d->id));
         gv_json_append(devices, device);
     }
     return devices;

@@ -94,6 +94,8 @@ int gv_names_load(struct gv_query *query, struct gv_names *ret_names)
     if (r == 0 &&
         (gv_index_finish(&names.string_index) < 0 || gv_index_finish(&names.scope_index) < 0))
         r = gv_fail(query, -ENOMEM, "%s: not enough memory", query->path);
+    if (r == 0)
+        r = gv_libraries_load(query, &names.libraries);
     if (r < 0) {
         gv_names_free(&names);
         return r;
@@ -111,6 +113,7 @@ void gv_names_free(struct gv_names *names)
     free(names->scopes);
     gv_index_free(&names->string_index);
     gv_index_free(&names->scope_index);
+    gv_libraries_free(&names->libraries);
     memset(names, 0, sizeof(*names));
 }
 

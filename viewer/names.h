@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "viewer/libraries.h"
 #include "viewer/memory.h"
 #include "viewer/query.h"
 
@@ -28,6 +29,7 @@ struct gv_names {
     struct gv_index scope_index;
     struct gv_scope *scopes;
     uint32_t scope_capacity;
+    struct gv_libraries libraries; /* and the stacks that are theirs */
 };
 
 int gv_names_load(struct gv_query *query, struct gv_names *ret_names);

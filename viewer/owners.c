@@ -70,6 +70,8 @@ enum gv_owner gv_owner_of(const struct gv_names *names, const struct gv_allocati
     if (gv_scope_name(names, a->scope_id, GV_SCOPE_OP) ||
         gv_scope_name(names, a->scope_id, GV_SCOPE_MODULE))
         return GV_OWNER_TEMPORARY;
+    if (gv_library_of(&names->libraries, a->stack_id))
+        return GV_OWNER_WORKSPACE;
     return GV_OWNER_UNATTRIBUTED;
 }
 

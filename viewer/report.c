@@ -86,6 +86,8 @@ static int fill(struct gv_report *report, struct gv_at at)
     int r = gv_names_load(&report->query, &report->names);
     if (r == 0)
         r = gv_run_load(&report->query, &report->run);
+    if (r == 0)
+        r = gv_device_accounts_load(&report->query, &report->run, &report->accounts);
     int64_t start_ns = gv_meta_integer(&report->run, "start_unix_ns", 0);
     int64_t last_ns = gv_meta_integer(&report->run, "last_ns", 0);
     report->run_end_unix_ns = start_ns > 0 ? (uint64_t)(start_ns + last_ns) : 0;
@@ -122,6 +124,7 @@ void gv_report_free(struct gv_report *report)
     gv_sites_destroy(report->sites);
     gv_names_free(&report->names);
     gv_run_free(&report->run);
+    gv_device_accounts_free(&report->accounts);
     gv_rows_free(&report->rows);
     gv_roots_free(&report->roots);
     gv_retention_free(&report->retention);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "libgradprof/store/recover.h"
+#include "viewer/device_account.h"
 #include "viewer/holders.h"
 #include "viewer/leaks.h"
 #include "viewer/names.h"
@@ -29,6 +30,7 @@ struct gv_report {
     struct gp_recover_result recovered;
     struct gv_names names;
     struct gv_run run;
+    struct gv_device_accounts accounts;
     struct gv_sites *sites;
     struct gv_rows rows; /* moments 0 = chosen, 1 = peak, 2 = end */
     struct gv_account chosen, peak, end;

@@ -24,6 +24,11 @@ bool gv_is_pinned_memory(const struct gv_allocation *a)
     return kind_of(a) == GP_KIND_HOST || kind_of(a) == GP_KIND_HOST_REGISTERED;
 }
 
+bool gv_is_physical_memory(const struct gv_allocation *a)
+{
+    return kind_of(a) == GP_KIND_PHYSICAL;
+}
+
 bool gv_is_block(const struct gv_allocation *a)
 {
     return level_of(a) != LEVEL_DEVICE;
@@ -197,6 +202,8 @@ static void carve_blocks(struct gv_rows *rows)
             continue;
         uint32_t parent = gv_index_find(&rows->allocation_index, block->parent_id);
         struct gv_allocation *from = parent == GV_NONE ? NULL : &rows->allocations[parent];
+        if (from && gv_is_physical_memory(from)) /* the block may lie in several: rows_mapped.c */
+            continue;
         for (int m = 0; from && m < rows->moments; m++)
             if ((from->live & block->live) >> m & 1 && block->size_bytes <= gv_bytes_at(from, m))
                 from->carved_bytes[m] += block->size_bytes;
@@ -219,8 +226,10 @@ static int load_table(struct gv_query *query, size_t table, struct gv_rows *rows
         gv_each(query, tables[table].sql, binds, tables[table].binds, tables[table].function, rows);
     if (r == 0 && tables[table].function == allocation_row)
         r = gv_index_finish(&rows->allocation_index);
-    if (r == 0 && tables[table].function == allocation_row)
+    if (r == 0 && tables[table].function == allocation_row) {
         carve_blocks(rows);
+        r = gv_rows_carve_mapped(query, rows);
+    }
     if (r == 0 && tables[table].function == node_row)
         r = gv_index_finish(&rows->node_index);
     return r;

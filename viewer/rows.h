@@ -20,7 +20,7 @@
 struct gv_allocation {
     uint64_t size_bytes;
     int64_t begin_seq;
-    uint32_t traits; /* device | level << 8 | kind << 10 | role << 16 */
+    uint32_t traits; /* device | level << 8 | kind << 10 | role << 16 | context << 24 */
     uint32_t stack_id, scope_id, step_id, name_id;
     int64_t parent_id;                     /* of a block, 0: none */
     uint64_t carved_bytes[GV_MOMENTS_MAX]; /* in live blocks, which are rows of their own */
@@ -70,6 +70,9 @@ int gv_rows_load(struct gv_query *query, const int64_t *seqs, int moments,
                  struct gv_rows *ret_rows);
 void gv_rows_free(struct gv_rows *rows);
 
+/* Takes the blocks that lie in mapped physical memory out of it, piece by piece. */
+int gv_rows_carve_mapped(struct gv_query *query, struct gv_rows *rows);
+
 /* What of `rows` lives at their moment `index`, as rows of that moment alone. 0 or -ENOMEM. */
 int gv_rows_pick(const struct gv_rows *rows, int index, struct gv_rows *ret_rows);
 
@@ -82,7 +85,7 @@ static inline uint32_t gv_allocation_device(const struct gv_allocation *a)
 
 static inline uint32_t gv_allocation_role(const struct gv_allocation *a)
 {
-    return a->traits >> 16;
+    return a->traits >> 16 & 0xff;
 }
 
 bool gv_is_device_memory(const struct gv_allocation *a); /* its gv_bytes_at count in the total */
@@ -91,8 +94,9 @@ static inline uint64_t gv_bytes_at(const struct gv_allocation *a, int moment)
 {
     return a->size_bytes - a->carved_bytes[moment];
 }
-bool gv_is_block(const struct gv_allocation *a);         /* carved from another allocation */
-bool gv_is_pinned_memory(const struct gv_allocation *a); /* host memory: a line of its own */
+bool gv_is_block(const struct gv_allocation *a);           /* carved from another allocation */
+bool gv_is_physical_memory(const struct gv_allocation *a); /* reached through mappings only */
+bool gv_is_pinned_memory(const struct gv_allocation *a);   /* host memory: a line of its own */
 
 /* No allocation is larger: more is damage, and capping it keeps every sum within 64 bits. */
 #define GV_SIZE_MAX_BYTES (INT64_C(1) << 48)

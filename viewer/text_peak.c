@@ -2,6 +2,7 @@
 /* The account of one moment, the peak unless --at says otherwise: owners, then the largest holders. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "viewer/pieces.h"
 #include "viewer/text_reports.h"
@@ -35,6 +36,8 @@ static void holder_row(struct gv_text *text, const struct gv_report *report,
     char what[GV_LABEL_MAX], where[GV_LABEL_MAX], shown[256], place[256];
     const char *label = gv_name(&report->names, row->key[1]);
     const char *class = gv_owner_key((enum gv_owner)row->key[0]);
+    if (label && row->key[0] == GV_OWNER_WORKSPACE && strrchr(label, '/')) /* a library's path */
+        label = strrchr(label, '/') + 1;
     snprintf(what, sizeof(what), "%s%s%s", class, label ? " " : "", label ? label : "");
     gv_place_short(gv_site_place(report->sites, row->key[2]), where, sizeof(where));
     gv_line(text, GV_PLAIN, "  %10s %5" PRIu64 " x  %s %s", gv_size(row->bytes).text, row->count,
@@ -53,6 +56,7 @@ void gv_text_peak(const struct gv_report *report, struct gv_text *text, uint32_t
                 gv_duration((uint64_t)account->moment.t_ns).text);
     gv_line(text, GV_PLAIN, "%s", "");
     owners(text, account);
+    gv_text_device_account(report, text);
     uint32_t rows = limit ? limit : 20;
     uint64_t left_bytes = 0, left = 0;
     gv_line(text, GV_BOLD, "  %10s %5s    %-33s %s", "size", "count", "held as", "allocated at");

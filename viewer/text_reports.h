@@ -13,6 +13,9 @@ void gv_text_roots(const struct gv_report *report, struct gv_text *text, uint32_
 void gv_text_leaks(const struct gv_report *report, struct gv_text *text, uint32_t limit);
 void gv_text_timeline(const struct gv_report *report, struct gv_text *text, uint32_t limit);
 
+/* The device's own account, if it was read. */
+void gv_text_device_account(const struct gv_report *report, struct gv_text *text);
+
 /* The whole model as one JSON document (docs/FORMAT.md); 0 or a negative errno. */
 int gv_json_print(const struct gv_report *report, FILE *out, uint32_t limit);
 

@@ -23,7 +23,11 @@
 #include "libgradprof/core/message.h"
 #include "libgradprof/core/output.h"
 #include "libgradprof/core/run_meta.h"
+#include "libgradprof/hooks/contexts.h"
+#include "libgradprof/hooks/graphs.h"
+#include "libgradprof/hooks/physical.h"
 #include "libgradprof/hooks/resolve.h"
+#include "libgradprof/hooks/sample.h"
 #include "libgradprof/limit.h"
 #include "libgradprof/python/host.h"
 #include "libgradprof/stack/modules.h"
@@ -60,7 +64,9 @@ static void exit_begins(void)
     if (!enter_exit(thread))
         return;
     thread->guard++;
+    gp_sample_end(thread);
     gp_event(thread, &record);
+    atomic_store(&gp_session.exiting, true);
     thread->guard--;
 }
 
@@ -280,6 +286,9 @@ void gp_session_forked(void)
     gp_event_forked();
     gp_modules_forked();
     gp_limit_forked();
+    gp_contexts_forked();
+    gp_graphs_forked();
+    gp_physical_forked();
     gp_children_forked();
     gp_counters_reset();
     gp_blocks_forked();

@@ -30,8 +30,9 @@ struct gp_session {
     struct gp_log log;
     char db_path[GP_CONFIG_TEXT_MAX + 64];
     char log_path[GP_CONFIG_TEXT_MAX + 64];
-    bool forked;    /* this process came to be by fork() of one that had the library */
-    uint32_t depth; /* frames of a stack */
+    _Atomic bool exiting; /* exit handlers run: what is torn down now was live at exit */
+    bool forked;          /* this process came to be by fork() of one that had the library */
+    uint32_t depth;       /* frames of a stack */
 };
 
 extern struct gp_session gp_session;

@@ -33,6 +33,8 @@ struct gp_thread {
     uint32_t epoch;      /* run (gp_session_epoch) that knows this thread's open steps */
     uint32_t exit_round; /* how often the thread's exit destructor came by */
     enum gp_forking forking;
+    uint64_t
+        grown_bytes; /* allocated since this thread last looked at the device (hooks/sample.c) */
     uint32_t scope_depth;
     uint32_t step_depth;
     struct gp_entry *scope[GP_SCOPES_MAX];     /* interned scope paths, innermost last */

@@ -5,15 +5,78 @@
  */
 #include "libgradprof/hooks/cudart_exports.h"
 
-#include <stdatomic.h>
+#include <string.h>
 
+#include "libgradprof/hooks/driver.h"
 #include "libgradprof/hooks/ledger.h"
+#include "libgradprof/hooks/pools.h"
 #include "libgradprof/limit.h"
 
 #define CALLER __builtin_return_address(0) /* in the wrapper itself: never from a helper */
 
 #define ARRAY_LAYERED 1u /* cudaArrayLayered: the depth counts layers */
 #define ARRAY_CUBEMAP 4u /* cudaArrayCubemap: the depth counts faces */
+
+#define LOCATION_DEVICE 1                  /* cudaMemLocationTypeDevice */
+#define IMPOSSIBLE_BYTES ((size_t)1 << 62) /* no device has it */
+
+/* --- devices, as the runtime knows them -------------------------------------------------------------------- */
+
+static int current_device(const struct gp_call *call)
+{
+    int device = -1;
+
+    return call->runtime->cudaGetDevice(&device) == GP_CUDA_SUCCESS ? device : -1;
+}
+
+static enum gp_runtime describe_device(const struct gp_call *call, int device, char *ret_name,
+                                       size_t name_bytes, uint64_t *ret_total_bytes)
+{
+    union {
+        struct gp_cuda_device_prop prop;
+        char bytes[GP_CUDA_DEVICE_PROP_BYTES];
+    } properties;
+    size_t length;
+
+    memset(&properties, 0, sizeof(properties));
+    if (call->runtime->cudaGetDeviceProperties(&properties.prop, device) == GP_CUDA_SUCCESS) {
+        length = strnlen(properties.prop.name, sizeof(properties.prop.name));
+        length = length < name_bytes ? length : name_bytes - 1;
+        memcpy(ret_name, properties.prop.name, length);
+        ret_name[length] = 0;
+        *ret_total_bytes = properties.prop.total_bytes;
+    }
+    return call->runtime->kind;
+}
+
+/* NVIDIA's runtime would keep an error for the program to find: its driver is asked instead. */
+static bool device_memory(const struct gp_call *call, size_t *ret_free_bytes,
+                          size_t *ret_total_bytes)
+{
+    if (call->runtime->kind != GP_RUNTIME_HOSTCUDA)
+        return gp_driver_devices.memory(call, ret_free_bytes, ret_total_bytes);
+    return call->runtime->cudaMemGetInfo(ret_free_bytes, ret_total_bytes) == GP_CUDA_SUCCESS;
+}
+
+/* For cudaGetLastError: the runtime is asked for the impossible. */
+static void remember_refusal(const struct gp_call *call)
+{
+    void *address = NULL;
+
+    if (call->runtime->cudaMalloc(&address, IMPOSSIBLE_BYTES) == GP_CUDA_SUCCESS)
+        call->runtime->cudaFree(address);
+}
+
+static const struct gp_devices devices = {.current = current_device,
+                                          .describe = describe_device,
+                                          .memory = device_memory,
+                                          .remember_refusal = remember_refusal};
+
+static void begin(struct gp_call *call, const char *api, const void *caller)
+{
+    gp_call_begin(call, api, &devices);
+    call->runtime = gp_resolve(caller);
+}
 
 /* --- linear memory ------------------------------------------------------------------------------------- */
 
@@ -22,7 +85,7 @@ gp_cuda_error cudaMalloc(void **ret_address, size_t size_bytes)
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMalloc", CALLER);
+    begin(&call, "cudaMalloc", CALLER);
     gp_allocation_begin(&call, GP_KIND_DEVICE, size_bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -36,7 +99,7 @@ gp_cuda_error cudaMallocPitch(void **ret_address, size_t *ret_pitch, size_t widt
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocPitch", CALLER);
+    begin(&call, "cudaMallocPitch", CALLER);
     gp_allocation_begin(&call, GP_KIND_DEVICE, width_bytes * height, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -50,7 +113,7 @@ gp_cuda_error cudaMalloc3D(struct gp_cuda_pitched *ret_pitched, struct gp_cuda_e
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMalloc3D", CALLER);
+    begin(&call, "cudaMalloc3D", CALLER);
     gp_allocation_begin(&call, GP_KIND_DEVICE, extent.width * extent.height * extent.depth,
                         GP_DEVICE_UNKNOWN);
     if (call.refused)
@@ -65,7 +128,7 @@ gp_cuda_error cudaMallocManaged(void **ret_address, size_t size_bytes, unsigned 
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocManaged", CALLER);
+    begin(&call, "cudaMallocManaged", CALLER);
     gp_allocation_begin(&call, GP_KIND_MANAGED, size_bytes, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaMallocManaged(ret_address, size_bytes, flags);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, size_bytes, NULL);
@@ -75,7 +138,7 @@ gp_cuda_error cudaFree(void *address)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFree", CALLER);
+    begin(&call, "cudaFree", CALLER);
     gp_release_begin(&call, GP_KIND_DEVICE, address, NULL);
     return gp_release_end(&call, call.runtime->cudaFree(address));
 }
@@ -116,7 +179,7 @@ gp_cuda_error cudaMallocArray(gp_cuda_array *ret_array, const struct gp_cuda_cha
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocArray", CALLER);
+    begin(&call, "cudaMallocArray", CALLER);
     gp_allocation_begin(&call, GP_KIND_ARRAY, bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -131,7 +194,7 @@ gp_cuda_error cudaMalloc3DArray(gp_cuda_array *ret_array, const struct gp_cuda_c
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMalloc3DArray", CALLER);
+    begin(&call, "cudaMalloc3DArray", CALLER);
     gp_allocation_begin(&call, GP_KIND_ARRAY, bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -148,7 +211,7 @@ gp_cuda_error cudaMallocMipmappedArray(gp_cuda_mipmap *ret_mipmap,
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocMipmappedArray", CALLER);
+    begin(&call, "cudaMallocMipmappedArray", CALLER);
     gp_allocation_begin(&call, GP_KIND_ARRAY, bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -160,7 +223,7 @@ gp_cuda_error cudaFreeArray(gp_cuda_array array)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFreeArray", CALLER);
+    begin(&call, "cudaFreeArray", CALLER);
     gp_release_begin(&call, GP_KIND_ARRAY, array, NULL);
     return gp_release_end(&call, call.runtime->cudaFreeArray(array));
 }
@@ -169,53 +232,19 @@ gp_cuda_error cudaFreeMipmappedArray(gp_cuda_mipmap mipmap)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFreeMipmappedArray", CALLER);
+    begin(&call, "cudaFreeMipmappedArray", CALLER);
     gp_release_begin(&call, GP_KIND_ARRAY, mipmap, NULL);
     return gp_release_end(&call, call.runtime->cudaFreeMipmappedArray(mipmap));
 }
 
 /* --- stream-ordered memory ------------------------------------------------------------------------------ */
 
-/* Pools live on a device that need not be the current one. */
-#define POOLS 64u
-
-static struct {
-    _Atomic(gp_cuda_pool) pool;
-    _Atomic int device;
-} pools[POOLS];
-
-static void remember_pool(gp_cuda_pool pool, int device)
-{
-    for (unsigned i = 0; i < POOLS; i++) {
-        gp_cuda_pool none = NULL;
-        if (!atomic_compare_exchange_strong(&pools[i].pool, &none, pool))
-            continue;
-        atomic_store(&pools[i].device, device);
-        return;
-    }
-}
-
-static void forget_pool(gp_cuda_pool pool)
-{
-    for (unsigned i = 0; i < POOLS; i++)
-        if (atomic_load(&pools[i].pool) == pool)
-            atomic_store(&pools[i].pool, NULL);
-}
-
-static int pool_device(gp_cuda_pool pool)
-{
-    for (unsigned i = 0; i < POOLS; i++)
-        if (atomic_load_explicit(&pools[i].pool, memory_order_acquire) == pool)
-            return atomic_load_explicit(&pools[i].device, memory_order_relaxed);
-    return GP_DEVICE_UNKNOWN;
-}
-
 gp_cuda_error cudaMallocAsync(void **ret_address, size_t size_bytes, gp_cuda_stream stream)
 {
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocAsync", CALLER);
+    begin(&call, "cudaMallocAsync", CALLER);
     gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -228,7 +257,8 @@ gp_cuda_error cudaMallocAsync_ptsz(void **ret_address, size_t size_bytes, gp_cud
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocAsync", CALLER);
+    begin(&call, "cudaMallocAsync", CALLER);
+    call.per_thread_stream = true;
     gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, GP_DEVICE_UNKNOWN);
     if (call.refused)
         return gp_call_refused(&call);
@@ -242,8 +272,8 @@ gp_cuda_error cudaMallocFromPoolAsync(void **ret_address, size_t size_bytes, gp_
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocFromPoolAsync", CALLER);
-    gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, pool_device(pool));
+    begin(&call, "cudaMallocFromPoolAsync", CALLER);
+    gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, gp_pool_device(pool));
     if (call.refused)
         return gp_call_refused(&call);
     error = call.runtime->cudaMallocFromPoolAsync(ret_address, size_bytes, pool, stream);
@@ -256,8 +286,9 @@ gp_cuda_error cudaMallocFromPoolAsync_ptsz(void **ret_address, size_t size_bytes
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocFromPoolAsync", CALLER);
-    gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, pool_device(pool));
+    begin(&call, "cudaMallocFromPoolAsync", CALLER);
+    call.per_thread_stream = true;
+    gp_allocation_begin(&call, GP_KIND_ASYNC, size_bytes, gp_pool_device(pool));
     if (call.refused)
         return gp_call_refused(&call);
     error = call.runtime->cudaMallocFromPoolAsync_ptsz(ret_address, size_bytes, pool, stream);
@@ -268,7 +299,7 @@ gp_cuda_error cudaFreeAsync(void *address, gp_cuda_stream stream)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFreeAsync", CALLER);
+    begin(&call, "cudaFreeAsync", CALLER);
     gp_release_begin(&call, GP_KIND_ASYNC, address, stream);
     return gp_release_end(&call, call.runtime->cudaFreeAsync(address, stream));
 }
@@ -277,7 +308,8 @@ gp_cuda_error cudaFreeAsync_ptsz(void *address, gp_cuda_stream stream)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFreeAsync", CALLER);
+    begin(&call, "cudaFreeAsync", CALLER);
+    call.per_thread_stream = true;
     gp_release_begin(&call, GP_KIND_ASYNC, address, stream);
     return gp_release_end(&call, call.runtime->cudaFreeAsync_ptsz(address, stream));
 }
@@ -287,12 +319,12 @@ gp_cuda_error cudaMemPoolCreate(gp_cuda_pool *ret_pool, const struct gp_cuda_poo
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMemPoolCreate", CALLER);
+    begin(&call, "cudaMemPoolCreate", CALLER);
     error = call.runtime->cudaMemPoolCreate(ret_pool, props);
     if (error == GP_CUDA_SUCCESS) {
-        call.device = props->location_id;
-        remember_pool(*ret_pool, props->location_id);
-        gp_ledger_pool(&call, *ret_pool, true, props->max_size);
+        gp_pool_created(&call, *ret_pool,
+                        props->location_type == LOCATION_DEVICE ? props->location_id : -1,
+                        props->max_size);
     }
     gp_call_end(&call);
     return error;
@@ -303,9 +335,8 @@ gp_cuda_error cudaMemPoolDestroy(gp_cuda_pool pool)
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMemPoolDestroy", CALLER);
-    gp_ledger_pool(&call, pool, false, 0);
-    forget_pool(pool);
+    begin(&call, "cudaMemPoolDestroy", CALLER);
+    gp_pool_destroyed(&call, pool);
     error = call.runtime->cudaMemPoolDestroy(pool);
     gp_call_end(&call);
     return error;
@@ -318,7 +349,7 @@ gp_cuda_error cudaMallocHost(void **ret_address, size_t size_bytes)
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMallocHost", CALLER);
+    begin(&call, "cudaMallocHost", CALLER);
     gp_allocation_begin(&call, GP_KIND_HOST, size_bytes, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaMallocHost(ret_address, size_bytes);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, size_bytes, NULL);
@@ -329,7 +360,7 @@ gp_cuda_error cudaHostAlloc(void **ret_address, size_t size_bytes, unsigned int 
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaHostAlloc", CALLER);
+    begin(&call, "cudaHostAlloc", CALLER);
     gp_allocation_begin(&call, GP_KIND_HOST, size_bytes, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaHostAlloc(ret_address, size_bytes, flags);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, size_bytes, NULL);
@@ -340,7 +371,7 @@ gp_cuda_error cudaHostRegister(void *address, size_t size_bytes, unsigned int fl
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaHostRegister", CALLER);
+    begin(&call, "cudaHostRegister", CALLER);
     gp_allocation_begin(&call, GP_KIND_HOST_REGISTERED, size_bytes, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaHostRegister(address, size_bytes, flags);
     return gp_allocation_end(&call, error, address, size_bytes, NULL);
@@ -350,7 +381,7 @@ gp_cuda_error cudaFreeHost(void *address)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaFreeHost", CALLER);
+    begin(&call, "cudaFreeHost", CALLER);
     gp_release_begin(&call, GP_KIND_HOST, address, NULL);
     return gp_release_end(&call, call.runtime->cudaFreeHost(address));
 }
@@ -359,7 +390,7 @@ gp_cuda_error cudaHostUnregister(void *address)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaHostUnregister", CALLER);
+    begin(&call, "cudaHostUnregister", CALLER);
     gp_release_begin(&call, GP_KIND_HOST_REGISTERED, address, NULL);
     return gp_release_end(&call, call.runtime->cudaHostUnregister(address));
 }
@@ -372,7 +403,7 @@ gp_cuda_error cudaIpcOpenMemHandle(void **ret_address, struct gp_cuda_ipc_handle
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaIpcOpenMemHandle", CALLER);
+    begin(&call, "cudaIpcOpenMemHandle", CALLER);
     gp_allocation_begin(&call, GP_KIND_IMPORTED, 0, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaIpcOpenMemHandle(ret_address, handle, flags);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, 0, NULL);
@@ -382,7 +413,7 @@ gp_cuda_error cudaIpcCloseMemHandle(void *address)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaIpcCloseMemHandle", CALLER);
+    begin(&call, "cudaIpcCloseMemHandle", CALLER);
     gp_release_begin(&call, GP_KIND_IMPORTED, address, NULL);
     return gp_release_end(&call, call.runtime->cudaIpcCloseMemHandle(address));
 }
@@ -393,7 +424,7 @@ gp_cuda_error cudaExternalMemoryGetMappedBuffer(void **ret_address, gp_cuda_exte
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaExternalMemoryGetMappedBuffer", CALLER);
+    begin(&call, "cudaExternalMemoryGetMappedBuffer", CALLER);
     gp_allocation_begin(&call, GP_KIND_IMPORTED, 0, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaExternalMemoryGetMappedBuffer(ret_address, memory, desc);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, 0, NULL);
@@ -406,7 +437,7 @@ gp_cuda_error cudaExternalMemoryGetMappedMipmappedArray(gp_cuda_mipmap *ret_mipm
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaExternalMemoryGetMappedMipmappedArray", CALLER);
+    begin(&call, "cudaExternalMemoryGetMappedMipmappedArray", CALLER);
     gp_allocation_begin(&call, GP_KIND_IMPORTED, 0, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaExternalMemoryGetMappedMipmappedArray(ret_mipmap, memory, desc);
     return gp_allocation_end(&call, error, error ? NULL : *ret_mipmap, 0, NULL);
@@ -418,7 +449,7 @@ gp_cuda_error cudaMemPoolImportPointer(void **ret_address, gp_cuda_pool pool,
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMemPoolImportPointer", CALLER);
+    begin(&call, "cudaMemPoolImportPointer", CALLER);
     gp_allocation_begin(&call, GP_KIND_IMPORTED, 0, GP_DEVICE_UNKNOWN);
     error = call.runtime->cudaMemPoolImportPointer(ret_address, pool, data);
     return gp_allocation_end(&call, error, error ? NULL : *ret_address, 0, NULL);
@@ -430,10 +461,13 @@ static gp_cuda_error reset(struct gp_call *call, gp_cuda_error (*real)(void))
 {
     gp_cuda_error error;
 
-    gp_ledger_reset(call);
+    int device = call->recording ? gp_call_device(call) : -1;
+
+    if (device >= 0)
+        gp_ledger_reset(call, device, 0);
     error = real();
-    if (error == GP_CUDA_SUCCESS)
-        gp_limit_reset(gp_call_device(call));
+    if (error == GP_CUDA_SUCCESS && device >= 0)
+        gp_limit_reset(device);
     gp_call_end(call);
     return error;
 }
@@ -442,7 +476,7 @@ gp_cuda_error cudaDeviceReset(void)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaDeviceReset", CALLER);
+    begin(&call, "cudaDeviceReset", CALLER);
     return reset(&call, call.runtime->cudaDeviceReset);
 }
 
@@ -450,7 +484,7 @@ gp_cuda_error cudaThreadExit(void)
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaThreadExit", CALLER);
+    begin(&call, "cudaThreadExit", CALLER);
     return reset(&call, call.runtime->cudaThreadExit);
 }
 
@@ -459,7 +493,7 @@ gp_cuda_error cudaMemGetInfo(size_t *ret_free_bytes, size_t *ret_total_bytes)
     struct gp_call call;
     gp_cuda_error error;
 
-    gp_call_begin(&call, "cudaMemGetInfo", CALLER);
+    begin(&call, "cudaMemGetInfo", CALLER);
     error = call.runtime->cudaMemGetInfo(ret_free_bytes, ret_total_bytes);
     if (error == GP_CUDA_SUCCESS && call.recording)
         gp_limit_show(gp_call_device(&call), ret_free_bytes, ret_total_bytes);
@@ -480,7 +514,7 @@ gp_cuda_error cudaGetDeviceProperties(struct gp_cuda_device_prop *ret_prop, int 
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaGetDeviceProperties", CALLER);
+    begin(&call, "cudaGetDeviceProperties", CALLER);
     return show_properties(&call, call.runtime->cudaGetDeviceProperties(ret_prop, device), ret_prop,
                            device);
 }
@@ -489,7 +523,7 @@ gp_cuda_error cudaGetDeviceProperties_v2(struct gp_cuda_device_prop *ret_prop, i
 {
     struct gp_call call;
 
-    gp_call_begin(&call, "cudaGetDeviceProperties_v2", CALLER);
+    begin(&call, "cudaGetDeviceProperties_v2", CALLER);
     return show_properties(&call, call.runtime->cudaGetDeviceProperties_v2(ret_prop, device),
                            ret_prop, device);
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "libgradprof/core/counters.h"
 #include "libgradprof/core/memory.h"
 #include "libgradprof/core/message.h"
+#include "libgradprof/hooks/cudart_exports.h"
+#include "libgradprof/hooks/loader.h"
 #include "libgradprof/limit.h"
 #include "libgradprof/stack/modules.h"
 
@@ -47,7 +50,7 @@ static const struct gp_cudart no_runtime = {
 
 static void *find_in(void *library, const char *name)
 {
-    void *function = dlsym(library, name);
+    void *function = gp_dlsym(library, name);
 
     if (function == NULL || gp_module_is_own((uintptr_t)function))
         return (void *)(uintptr_t)missing;
@@ -56,7 +59,7 @@ static void *find_in(void *library, const char *name)
 
 static enum gp_runtime kind_of(void *library)
 {
-    return dlsym(library, "hostcudaIsStandIn") != NULL ? GP_RUNTIME_HOSTCUDA : GP_RUNTIME_CUDART;
+    return gp_dlsym(library, "hostcudaIsStandIn") != NULL ? GP_RUNTIME_HOSTCUDA : GP_RUNTIME_CUDART;
 }
 
 /* `library` is the object itself, not one that depends on it. It stays referenced for good: our
@@ -134,11 +137,11 @@ static void *through_caller(const void *caller, const char *name)
         map->l_name != NULL && map->l_name[0] != 0) {
         library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
         if (library != NULL) {
-            function = usable(dlsym(library, name));
+            function = usable(gp_dlsym(library, name));
             dlclose(library);
         }
     }
-    return function != NULL ? function : usable(dlsym(RTLD_NEXT, name));
+    return function != NULL ? function : usable(gp_dlsym(RTLD_NEXT, name));
 }
 
 static void *in_library(const char *path, const char *name)
@@ -147,7 +150,7 @@ static void *in_library(const char *path, const char *name)
 
     if (library == NULL)
         return NULL;
-    function = usable(dlsym(library, name));
+    function = usable(gp_dlsym(library, name));
     dlclose(library);
     return function;
 }
@@ -197,23 +200,25 @@ static void *by_file_name(const char *name)
     return function;
 }
 
+/* NULL: none is loaded. */
 static const struct gp_cudart *find_runtime(const void *caller)
 {
-    static _Atomic int warned;
     void *function = through_caller(caller, "cudaMalloc");
-    const struct gp_cudart *runtime;
 
     if (function == NULL)
         function = by_soname("cudaMalloc");
     if (function == NULL)
         function = by_file_name("cudaMalloc");
-    runtime = function == NULL ? NULL : runtime_of(function);
-    if (runtime == NULL) {
-        if (atomic_exchange(&warned, 1) == 0)
-            gp_message("a CUDA call was made, but no CUDA runtime library is loaded; it fails");
-        return &no_runtime;
-    }
-    return runtime;
+    return function == NULL ? NULL : runtime_of(function);
+}
+
+static const struct gp_cudart *no_runtime_yet(void)
+{
+    static _Atomic int warned;
+
+    if (atomic_exchange(&warned, 1) == 0)
+        gp_message("a CUDA call was made, but no CUDA runtime library is loaded; it fails");
+    return &no_runtime;
 }
 
 const struct gp_cudart *gp_resolve(const void *caller)
@@ -234,8 +239,8 @@ const struct gp_cudart *gp_resolve(const void *caller)
             break;
     }
     runtime = find_runtime(caller);
-    if (runtime == &no_runtime)
-        return runtime; /* one may be loaded later */
+    if (runtime == NULL)
+        return no_runtime_yet(); /* one may be loaded later */
     for (size_t i = 0; i < PROBES; i++) {
         struct caller *slot = &callers[(start + i) % CALLERS];
         seen = 0;
@@ -245,4 +250,39 @@ const struct gp_cudart *gp_resolve(const void *caller)
         }
     }
     return runtime;
+}
+
+/* --- look-ups through the loader ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void *wrapper;
+    size_t place; /* in struct gp_cudart */
+} hooks[] = {
+#define GP_HOOK(function, parameters)                                                              \
+    {#function, (void *)function, offsetof(struct gp_cudart, function)},
+#define GP_REAL(function, parameters)
+#include "libgradprof/hooks/cudart.def"
+#undef GP_HOOK
+#undef GP_REAL
+};
+
+void *gp_runtime_answer(void *handle, const char *name, const void *caller)
+{
+    const struct gp_cudart *runtime;
+    size_t i = 0;
+    void *real;
+
+    while (i < sizeof(hooks) / sizeof(hooks[0]) && strcmp(hooks[i].name, name) != 0)
+        i++;
+    if (i == sizeof(hooks) / sizeof(hooks[0]))
+        return GP_DLSYM_PASS;
+    runtime = find_runtime(caller);
+    if (handle == RTLD_DEFAULT) /* finds our own wrapper, whether there is a runtime or not */
+        return runtime == NULL ? GP_DLSYM_NONE : GP_DLSYM_PASS;
+    real = gp_dlsym(handle, name);
+    if (runtime == NULL || real == NULL ||
+        memcmp((const char *)runtime + hooks[i].place, &real, sizeof(real)) != 0)
+        return GP_DLSYM_PASS;
+    return hooks[i].wrapper;
 }

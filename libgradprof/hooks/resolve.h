@@ -27,4 +27,8 @@ struct gp_cudart {
  * first time that a place calls. */
 const struct gp_cudart *gp_resolve(const void *caller);
 
+/* What a look-up of the runtime's `name` by `caller` gets (loader.h): our wrapper if that would go on to
+ * the very function that was looked up. */
+void *gp_runtime_answer(void *handle, const char *name, const void *caller);
+
 #endif

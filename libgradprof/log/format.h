@@ -67,18 +67,25 @@ enum gp_event_type {
                               length bytes */
 
     /* ledger */
-    GP_EV_ALLOC = 16, /* key = address, a = size_bytes, b = stream; device, kind, stack, scope */
+    GP_EV_ALLOC = 16, /* key = address, a = size_bytes, b = stream; device, stack, scope; detail =
+                         kind, context number << 8 */
     GP_EV_FREE = 17,  /* key = address, b = stream; kind = GP_KIND_*_FREE; logged before the call */
     GP_EV_FREE_RESULT =
         18, /* the call returned error `detail` after all; key = address. Informative:
                                the allocation stays freed unless detail says it was never valid */
     GP_EV_REFUSED =
-        19,           /* a = asked bytes, b = limit bytes (0: the device's own); detail = API error;
+        19, /* a = asked bytes, b = limit bytes (0: the device's own); detail = API error;
                            device, kind, stack, scope; name_id = API name */
-    GP_EV_RESET = 20, /* cudaDeviceReset: every allocation of `device` is gone */
-    GP_EV_ROLE = 21,  /* key = address; detail = enum gradprof_role; name_id */
+    GP_EV_RESET =
+        20, /* every allocation of `device` is gone: detail 0, by cudaDeviceReset; else those
+                         of the context with number `detail` (hooks/contexts.h) */
+    GP_EV_ROLE = 21, /* key = address; detail = enum gradprof_role; name_id */
     GP_EV_POOL =
         22, /* key = pool handle; detail: 1 created, 2 destroyed; a = max bytes (0: none) */
+    GP_EV_DEVICE_SAMPLE =
+        23, /* continuation: struct gp_device_sample; device; detail = enum gp_sample_reason */
+    GP_EV_MAP = 26,   /* key = address, a = size_bytes, b = key of the physical allocation */
+    GP_EV_UNMAP = 27, /* key = address of a mapping; it is gone as a whole */
 
     /* pools: blocks that the program's own allocator carves from device memory */
     GP_EV_BLOCK = 24,      /* key = address, a = size_bytes; device, stack, scope */
@@ -120,6 +127,8 @@ enum gp_kind {
     GP_KIND_HOST = 5,    /* pinned host memory: own ledger line, never added to device bytes */
     GP_KIND_HOST_REGISTERED = 6, /* cudaHostRegister: pinned, not obtained from the allocator */
     GP_KIND_IMPORTED = 7, /* IPC or external memory: owned by another process, zero own bytes */
+    GP_KIND_PHYSICAL = 9, /* cuMemCreate; the key is its handle, with GP_HANDLE_KEY set */
+    GP_KIND_GRAPH = 10,   /* a memory node of a CUDA graph, at each launch */
     GP_KIND_CPU = 8,      /* a block of PyTorch's CPU allocator, on the device GP_DEVICE_CPU */
 };
 
@@ -129,7 +138,8 @@ static inline int gp_kind_is_device_memory(enum gp_kind kind)
     return kind != GP_KIND_HOST && kind != GP_KIND_HOST_REGISTERED && kind != GP_KIND_IMPORTED;
 }
 
-#define GP_DEVICE_CPU 254u                  /* a device id that no GPU has */
+#define GP_HANDLE_KEY (UINT64_C(1) << 62) /* in a key that is a handle, so that it is no address */
+#define GP_DEVICE_CPU 254u                /* a device id that no GPU has */
 #define GP_FRAME_SOURCE (UINT64_C(1) << 62) /* no address has this bit */
 
 /* How sure we are of the level a ledger event was seen at. */
@@ -137,6 +147,7 @@ enum gp_runtime {
     GP_RUNTIME_UNKNOWN = 0,
     GP_RUNTIME_CUDART = 1,   /* NVIDIA's runtime */
     GP_RUNTIME_HOSTCUDA = 2, /* the host stand-in: no GPU */
+    GP_RUNTIME_DRIVER = 4,   /* NVIDIA's driver, under whatever runtime */
     GP_RUNTIME_CPU = 3,      /* no device: what a framework allocates in the CPU's own memory */
 };
 
@@ -180,6 +191,24 @@ struct gp_continuation {
 #define GP_DETAIL_KIND(detail) ((enum gp_kind)((detail)&0xffu))
 #define GP_DETAIL_ERROR(detail) ((uint32_t)(detail) >> 8)
 #define GP_DETAIL(kind, error) ((uint32_t)(kind) | (uint32_t)(error) << 8)
+
+/* When a device's own account was read. Stored in run.db: never renumber. */
+enum gp_sample_reason {
+    GP_SAMPLE_CONTEXT = 1, /* a context was made: its bytes are not yet anyone's allocations */
+    GP_SAMPLE_GROWTH = 2,  /* enough was allocated since the last one */
+    GP_SAMPLE_REFUSED = 3, /* an allocation was refused */
+    GP_SAMPLE_END = 4,     /* exit handlers begin */
+    GP_SAMPLE_TRIM = 5,    /* a pool gave memory back */
+};
+
+#define GP_UNKNOWN_BYTES UINT64_MAX
+
+struct gp_device_sample {              /* bytes; GP_UNKNOWN_BYTES where the device does not tell */
+    uint64_t free, total;              /* of the device, the memory limit aside */
+    uint64_t pool_reserved, pool_used; /* stream-ordered pools of this process */
+    uint64_t graph_reserved, graph_used; /* memory nodes of CUDA graphs */
+    uint64_t others;                     /* used by other processes */
+};
 
 struct gp_segment_entry {
     _Atomic uint64_t number_plus_1; /* which segment the slot holds; 0: none */

@@ -9,6 +9,7 @@
 
 #include "libgradprof/core/event.h"
 #include "libgradprof/core/memory.h"
+#include "libgradprof/hooks/loader.h"
 #include "libgradprof/python/text.h"
 
 #define RETURN_VALUE 83 /* opcode; only 3.11 frees local variables before it leaves the frame */
@@ -35,11 +36,11 @@ static struct gp_arena arena;
 
 const struct gp_python_layout *gp_python_layout(int *ret_minor)
 {
-    const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const char *(*version)(void) = (const char *(*)(void))gp_dlsym(RTLD_DEFAULT, "Py_GetVersion");
     const char *text = version == NULL ? "" : version();
 
     *ret_minor = strncmp(text, "3.", 2) == 0 ? atoi(text + 2) : 0;
-    this_thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    this_thread_state = (void *(*)(void))gp_dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (layouts[i].minor == *ret_minor && this_thread_state != NULL)
             layout = &layouts[i];

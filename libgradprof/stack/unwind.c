@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "libgradprof/stack/unwind.h"
+#include "libgradprof/hooks/loader.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -48,7 +49,7 @@ static void *open_beside_us(const char *soname)
  * function crashes there, having finished with the thread already (gcc 12, libunwind 1.6). */
 static bool is_thread_sanitized(void)
 {
-    return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+    return gp_dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
 }
 
 static bool load_libunwind(void)
@@ -62,7 +63,7 @@ static bool load_libunwind(void)
         library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return false;
-    gp_unwind_fast = (int (*)(void **, int))dlsym(library, "unw_backtrace");
+    gp_unwind_fast = (int (*)(void **, int))gp_dlsym(library, "unw_backtrace");
     return gp_unwind_fast != NULL;
 }
 
@@ -90,8 +91,8 @@ static bool load_libgcc(void)
 
     if (library == NULL)
         return false;
-    gcc_backtrace = (gcc_backtrace_function)dlsym(library, "_Unwind_Backtrace");
-    gcc_get_ip = (gcc_get_ip_function)dlsym(library, "_Unwind_GetIP");
+    gcc_backtrace = (gcc_backtrace_function)gp_dlsym(library, "_Unwind_Backtrace");
+    gcc_get_ip = (gcc_get_ip_function)gp_dlsym(library, "_Unwind_GetIP");
     return gcc_backtrace != NULL && gcc_get_ip != NULL;
 }
 

@@ -50,6 +50,8 @@ static void destroy(struct gp_ingest *ingest)
 {
     gp_definitions_finish(&ingest->definitions);
     gp_ledger_finish(&ingest->ledger);
+    gp_mappings_finish(&ingest->mappings);
+    gp_samples_finish(&ingest->samples);
     gp_graph_finish(&ingest->graph);
     gp_handles_finish(&ingest->handles);
     gp_steps_finish(&ingest->steps);
@@ -63,6 +65,10 @@ static int prepare_parts(struct gp_ingest *ingest)
     int status = gp_definitions_init(&ingest->definitions, ingest->db);
     if (status == 0)
         status = gp_ledger_init(&ingest->ledger, ingest->db);
+    if (status == 0)
+        status = gp_mappings_init(&ingest->mappings, ingest->db);
+    if (status == 0)
+        status = gp_samples_init(&ingest->samples, ingest->db);
     if (status == 0)
         status = gp_graph_init(&ingest->graph, ingest->db);
     if (status == 0)
@@ -104,7 +110,27 @@ static int create_schema(struct gp_db *db, const struct gp_log_header *header)
     if (status == 0)
         status = gp_db_execute(db, gp_schema_sql);
     if (status == 0)
+        status = gp_db_execute(db, gp_schema_added_sql);
+    if (status == 0)
         status = put_first_meta(db, header);
+    return status < 0 ? status : gp_db_commit(db);
+}
+
+/* An unfinished file of an older profiler gets the tables that it lacks. */
+static int upgrade(struct gp_db *db)
+{
+    struct gp_statement *statement;
+    int status =
+        gp_db_prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'mapping'", &statement);
+    if (status < 0)
+        return status;
+    status = gp_step(statement);
+    gp_statement_destroy(statement);
+    if (status != 0)
+        return status < 0 ? status : 0;
+    status = gp_db_begin(db);
+    if (status == 0)
+        status = gp_db_execute(db, gp_schema_added_sql);
     return status < 0 ? status : gp_db_commit(db);
 }
 
@@ -138,6 +164,8 @@ static int open_common(const char *db_path, enum gp_db_mode mode,
     if (status == 0)
         status =
             mode == GP_DB_CREATE ? create_schema(ingest->db, header) : check_run(ingest, header);
+    if (status == 0 && mode != GP_DB_CREATE)
+        status = upgrade(ingest->db);
     if (status == 0)
         status = prepare_parts(ingest);
     if (status == 0 && mode != GP_DB_CREATE)
@@ -189,6 +217,8 @@ static int begin(struct gp_ingest *ingest)
 static int flush(struct gp_ingest *ingest)
 {
     int status = gp_ledger_flush(&ingest->ledger);
+    if (status == 0)
+        status = gp_table_flush(&ingest->mappings.table);
     if (status == 0)
         status = gp_graph_flush(&ingest->graph);
     if (status == 0)
@@ -261,6 +291,11 @@ static int dispatch(struct gp_ingest *ingest, const struct gp_event *event)
     case GP_EV_ROLE:
     case GP_EV_DEVICE:
         return gp_ledger_event(ingest, event);
+    case GP_EV_MAP:
+    case GP_EV_UNMAP:
+        return gp_mappings_event(ingest, event);
+    case GP_EV_DEVICE_SAMPLE:
+        return gp_samples_event(ingest, event);
     case GP_EV_NODE:
     case GP_EV_EDGE:
     case GP_EV_NODE_BACKWARD:

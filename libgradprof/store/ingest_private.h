@@ -150,6 +150,13 @@ struct gp_step {
     uint8_t state;
 };
 
+struct gp_mapping {
+    struct gp_object object;
+    uint64_t allocation_id, key; /* of the physical allocation */
+    uint64_t address, size_bytes;
+    uint8_t state;
+};
+
 /* --- parts ------------------------------------------------------------------------------------- */
 
 struct gp_module {
@@ -181,6 +188,16 @@ struct gp_ledger {
     uint64_t live_bytes; /* of all devices */
     struct gp_device devices[GP_DEVICES_MAX];
     struct gp_statement *insert_device, *update_device, *insert_failure;
+};
+
+struct gp_mappings {
+    struct gp_table table;
+    struct gp_map by_address;
+    struct gp_ranges ranges;
+};
+
+struct gp_samples {
+    struct gp_statement *insert, *set_context;
 };
 
 struct gp_graph {
@@ -218,6 +235,8 @@ struct gp_ingest {
     struct gp_tallies tallies;
     struct gp_definitions definitions;
     struct gp_ledger ledger;
+    struct gp_mappings mappings;
+    struct gp_samples samples;
     struct gp_graph graph;
     struct gp_handles handles;
     struct gp_steps steps;
@@ -256,6 +275,19 @@ static inline bool gp_allocation_is_block(const struct gp_allocation *allocation
  * none. */
 int gp_ledger_find(struct gp_ingest *ingest, uint64_t address,
                    struct gp_allocation **ret_allocation);
+
+/* mappings.c */
+int gp_mappings_init(struct gp_mappings *mappings, struct gp_db *db);
+void gp_mappings_finish(struct gp_mappings *mappings);
+int gp_mappings_event(struct gp_ingest *ingest, const struct gp_event *event);
+int gp_mappings_adopt(struct gp_mappings *mappings, struct gp_mapping *mapping);
+/* The mapping that `address` lies in; NULL: none. */
+struct gp_mapping *gp_mappings_find(const struct gp_mappings *mappings, uint64_t address);
+
+/* samples.c */
+int gp_samples_init(struct gp_samples *samples, struct gp_db *db);
+void gp_samples_finish(struct gp_samples *samples);
+int gp_samples_event(struct gp_ingest *ingest, const struct gp_event *event);
 
 /* graph.c */
 int gp_graph_init(struct gp_graph *graph, struct gp_db *db);

@@ -81,10 +81,10 @@ static enum gp_kind kind_of(const struct gp_allocation *allocation)
     return (enum gp_kind)(allocation->traits >> 10 & 0x3f);
 }
 
-/* Array handles are opaque pointers, not the start of size_bytes addressable bytes. */
+/* Handles are not the start of size_bytes addressable bytes. */
 static bool has_range(const struct gp_allocation *allocation)
 {
-    return kind_of(allocation) != GP_KIND_ARRAY;
+    return kind_of(allocation) != GP_KIND_ARRAY && kind_of(allocation) != GP_KIND_PHYSICAL;
 }
 
 /* --- devices ----------------------------------------------------------------------------------- */
@@ -198,14 +198,17 @@ static int end_previous(struct gp_ingest *ingest, const struct gp_event *event)
         gp_map_get_pointer(&ingest->ledger.by_address, event->record->key);
     if (!previous)
         return 0;
-    gp_tally(ingest, GP_TALLY_missed_frees);
+    /* A graph that is launched again has freed what it allocated before, if it may. */
+    if (GP_DETAIL_KIND(event->record->detail) != GP_KIND_GRAPH)
+        gp_tally(ingest, GP_TALLY_missed_frees);
     return end_allocation(ingest, previous, event->seq);
 }
 
 static uint32_t traits_of(const struct gp_record *record)
 {
     uint32_t device = record->device_plus_1 ? record->device_plus_1 - 1u : GP_DEVICE_NONE;
-    return device | ((uint32_t)GP_DETAIL_KIND(record->detail) & 0x3f) << 10;
+    uint32_t context = GP_DETAIL_ERROR(record->detail) & 0xff;
+    return device | ((uint32_t)GP_DETAIL_KIND(record->detail) & 0x3f) << 10 | context << 24;
 }
 
 static struct gp_allocation *new_allocation(struct gp_ingest *ingest, const struct gp_event *event)
@@ -262,6 +265,19 @@ static void on_free_result(struct gp_ingest *ingest, const struct gp_record *rec
     gp_tally(ingest, invalid ? GP_TALLY_invalid_frees : GP_TALLY_failed_frees);
 }
 
+/* hooks/contexts.h. Pools and physical memory are the process's, whatever context is current. */
+static bool dies_with(const struct gp_allocation *allocation, uint32_t context)
+{
+    uint32_t own = allocation->traits >> 24;
+    enum gp_kind kind = kind_of(allocation);
+    if (context == 0)
+        return true;
+    if (kind == GP_KIND_PHYSICAL ||
+        (context > 1 && (kind == GP_KIND_ASYNC || kind == GP_KIND_GRAPH)))
+        return false;
+    return own == context || (own == 0 && context == 1);
+}
+
 static int on_reset(struct gp_ingest *ingest, const struct gp_event *event)
 {
     struct gp_map *map = &ingest->ledger.by_address;
@@ -272,7 +288,8 @@ static int on_reset(struct gp_ingest *ingest, const struct gp_event *event)
         return -ENOMEM;
     for (size_t i = 0; i < map->capacity; i++) {
         struct gp_allocation *allocation = (void *)(uintptr_t)map->entries[i].value;
-        if (allocation && device_of(allocation) == device)
+        if (allocation && device_of(allocation) == device &&
+            dies_with(allocation, event->record->detail))
             gone[count++] = allocation;
     }
     int status = 0;
@@ -295,16 +312,25 @@ static int make_ranges(struct gp_ledger *ledger)
     return status;
 }
 
+static struct gp_allocation *find_mapped(struct gp_ingest *ingest, uint64_t address)
+{
+    const struct gp_mapping *mapping = gp_mappings_find(&ingest->mappings, address);
+    return mapping ? gp_map_get_pointer(&ingest->ledger.by_address, mapping->key) : NULL;
+}
+
 /* The device allocation that `address` lies in, or NULL. */
-static int find_range(struct gp_ledger *ledger, uint64_t address,
+static int find_range(struct gp_ingest *ingest, uint64_t address,
                       struct gp_allocation **ret_allocation)
 {
+    struct gp_ledger *ledger = &ingest->ledger;
     int status = ledger->ranges_made ? 0 : make_ranges(ledger);
     if (status < 0)
         return status;
     struct gp_allocation *found = gp_ranges_floor(&ledger->ranges, address);
     if (found && address - found->address >= found->size_bytes)
         found = NULL;
+    if (!found)
+        found = find_mapped(ingest, address);
     *ret_allocation = found;
     return 0;
 }
@@ -317,7 +343,7 @@ int gp_ledger_find(struct gp_ingest *ingest, uint64_t address,
     if (!found && address)
         found = gp_map_get_pointer(&ledger->by_address, address);
     if (!found && address) {
-        int status = find_range(ledger, address, &found);
+        int status = find_range(ingest, address, &found);
         if (status < 0)
             return status;
         if (!found)
@@ -331,10 +357,28 @@ int gp_ledger_find(struct gp_ingest *ingest, uint64_t address,
 
 static int mark_pool(struct gp_ledger *ledger, struct gp_allocation *parent)
 {
-    if (parent->traits >> 16 == GP_ROLE_POOL)
+    if ((parent->traits >> 16 & 0xff) == GP_ROLE_POOL)
         return 0;
-    parent->traits = (parent->traits & 0xffff) | GP_ROLE_POOL << 16;
+    parent->traits = (parent->traits & 0xff00ffff) | GP_ROLE_POOL << 16;
     return gp_table_touch(&ledger->allocations, &parent->object);
+}
+
+/* A block may lie in several pieces of physical memory, mapped one after the other. */
+static int mark_pools(struct gp_ingest *ingest, struct gp_allocation *parent, uint64_t address,
+                      uint64_t bytes)
+{
+    int status = mark_pool(&ingest->ledger, parent);
+    if (kind_of(parent) != GP_KIND_PHYSICAL)
+        return status;
+    for (uint64_t at = address; status == 0 && at - address < bytes;) {
+        const struct gp_mapping *mapping = gp_mappings_find(&ingest->mappings, at);
+        struct gp_allocation *piece = mapping ? find_mapped(ingest, at) : NULL;
+        if (!piece)
+            break;
+        status = mark_pool(&ingest->ledger, piece);
+        at = mapping->address + mapping->size_bytes;
+    }
+    return status;
 }
 
 /* A block in no device allocation that was seen has no parent: it counts by itself. */
@@ -348,7 +392,7 @@ static int on_block(struct gp_ingest *ingest, const struct gp_event *event)
         gp_tally(ingest, GP_TALLY_malformed_events);
         return 0;
     }
-    int status = find_range(ledger, record.key, &parent);
+    int status = find_range(ingest, record.key, &parent);
     if (status == 0 && previous) {
         gp_tally(ingest, GP_TALLY_missed_frees);
         status = end_allocation(ingest, previous, event->seq);
@@ -364,7 +408,7 @@ static int on_block(struct gp_ingest *ingest, const struct gp_event *event)
         return -ENOMEM;
     a->traits |= GP_LEVEL_BLOCK << 8;
     a->parent_id = parent->object.id;
-    status = mark_pool(ledger, parent);
+    status = mark_pools(ingest, parent, record.key, record.a);
     return status < 0 ? status : gp_ledger_adopt(ledger, a);
 }
 
@@ -380,7 +424,7 @@ static int on_role(struct gp_ingest *ingest, const struct gp_record *record)
     int status = gp_ledger_find(ingest, record->key, &allocation);
     if (status < 0 || !allocation)
         return status;
-    allocation->traits = (allocation->traits & 0xffff) | (record->detail & 0xff) << 16;
+    allocation->traits = (allocation->traits & 0xff00ffff) | (record->detail & 0xff) << 16;
     if (record->name_id)
         allocation->name_id = record->name_id;
     return gp_table_touch(&ingest->ledger.allocations, &allocation->object);

@@ -46,6 +46,7 @@ static int load_last_ids(struct gp_ingest *ingest)
         uint64_t *last_id;
     } tables[] = {
         {"SELECT max(id) FROM allocation", &ingest->ledger.allocations.last_id},
+        {"SELECT max(id) FROM mapping", &ingest->mappings.table.last_id},
         {"SELECT max(id) FROM node", &ingest->graph.nodes.last_id},
         {"SELECT max(id) FROM saved", &ingest->graph.saved.last_id},
         {"SELECT max(id) FROM handle", &ingest->handles.handles.last_id},
@@ -93,6 +94,20 @@ static int load_allocation(struct gp_ingest *ingest, struct gp_statement *column
         gp_kind_is_device_memory((enum gp_kind)(a->traits >> 10 & 0x3f)))
         ledger->live_bytes += a->size_bytes;
     return gp_ledger_adopt(ledger, a);
+}
+
+static int load_mapping(struct gp_ingest *ingest, struct gp_statement *columns, void *user)
+{
+    struct gp_mappings *mappings = &ingest->mappings;
+    struct gp_mapping *mapping =
+        gp_table_adopt(&mappings->table, column(columns, 0), column(columns, 4));
+    if (!mapping)
+        return -ENOMEM;
+    mapping->allocation_id = column(columns, 1);
+    mapping->address = column(columns, 2);
+    mapping->size_bytes = column(columns, 3);
+    mapping->key = column(columns, 5);
+    return gp_mappings_adopt(mappings, mapping);
 }
 
 /* --- graph and handles ------------------------------------------------------------------------- */
@@ -228,6 +243,9 @@ int gp_resume(struct gp_ingest *ingest)
         {"SELECT id, traits, address, size_bytes, stream, thread_id, stack_id, scope_id, step_id, "
          "name_id, alloc_seq, parent_id FROM allocation WHERE free_seq IS NULL",
          load_allocation},
+        {"SELECT m.id, m.allocation_id, m.address, m.size_bytes, m.map_seq, a.address "
+         "FROM mapping m JOIN allocation a ON a.id = m.allocation_id WHERE m.unmap_seq IS NULL",
+         load_mapping},
         {"SELECT id, object_id, key, name_id, allocation_id, node_id, stack_id, scope_id, step_id, "
          "create_seq FROM handle WHERE destroy_seq IS NULL",
          load_handle},

@@ -4,5 +4,6 @@
 #define GP_STORE_SCHEMA_H
 
 extern const char gp_schema_sql[];
+extern const char gp_schema_added_sql[]; /* an unfinished older file may lack it */
 
 #endif

@@ -1,4 +1,4 @@
--- run.db, schema version 1 (PRAGMA user_version). docs/FORMAT.md explains every column.
+-- run.db, schema version 1 (PRAGMA user_version), with schema_added.sql. docs/FORMAT.md explains every column.
 --
 -- seq   : position in the event log = order stamp. Something lives at moment S when
 --         created_seq <= S and (ended_seq IS NULL or ended_seq > S).
@@ -47,7 +47,7 @@ CREATE TABLE step(
 
 CREATE TABLE allocation(
     id INTEGER PRIMARY KEY,          -- in order of alloc_seq
-    traits INTEGER NOT NULL,         -- device | level << 8 | kind << 10 | role << 16
+    traits INTEGER NOT NULL,         -- device | level << 8 | kind << 10 | role << 16 | context << 24
     parent_id INTEGER,               -- block level: the device allocation it is carved from
     address INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
     stream INTEGER, thread_id INTEGER, stack_id INTEGER, scope_id INTEGER, step_id INTEGER,
@@ -103,9 +103,9 @@ SELECT a.id, nullif(a.traits & 255, 255) AS device_id,
        CASE a.traits >> 10 & 63
            WHEN 1 THEN 'device' WHEN 2 THEN 'async' WHEN 3 THEN 'managed' WHEN 4 THEN 'array'
            WHEN 5 THEN 'host' WHEN 6 THEN 'host-registered' WHEN 7 THEN 'imported'
-           WHEN 8 THEN 'cpu'
+           WHEN 8 THEN 'cpu' WHEN 9 THEN 'physical' WHEN 10 THEN 'graph'
            ELSE 'unknown' END AS kind,
-       CASE a.traits >> 16
+       CASE a.traits >> 16 & 255
            WHEN 1 THEN 'parameter' WHEN 2 THEN 'gradient' WHEN 3 THEN 'optimizer-state'
            WHEN 4 THEN 'input' WHEN 5 THEN 'workspace' WHEN 6 THEN 'buffer' WHEN 7 THEN 'pool' END AS role,
        a.parent_id, printf('0x%x', a.address) AS address, a.size_bytes, a.stream, a.thread_id,

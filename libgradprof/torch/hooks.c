@@ -13,6 +13,7 @@
 
 #include "libgradprof/core/session.h"
 #include "libgradprof/core/thread.h"
+#include "libgradprof/hooks/loader.h"
 #include "libgradprof/python/host.h"
 #include "libgradprof/torch/blocks.h"
 #include "libgradprof/torch/graph.h"
@@ -35,12 +36,12 @@ static generic_function find(_Atomic(generic_function) *cache, const char *name,
         return found;
     if (dladdr(caller, &info) != 0 && info.dli_fname != NULL) {
         library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        found = library == NULL ? NULL : (generic_function)dlsym(library, name);
+        found = library == NULL ? NULL : (generic_function)gp_dlsym(library, name);
         if (library != NULL)
             dlclose(library);
     }
     if (found == NULL)
-        found = (generic_function)dlsym(RTLD_NEXT, name);
+        found = (generic_function)gp_dlsym(RTLD_NEXT, name);
     atomic_store_explicit(cache, found, memory_order_release);
     return found;
 }

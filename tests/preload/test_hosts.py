@@ -140,9 +140,14 @@ class PluginHosts(harness.PreloadTest):
         plain = self.run_host("vendor", preload=False)
         self.assertEqual((run.status, run.out), (plain.status, plain.out))
 
+    def test_look_up_without_a_runtime(self):
+        """Our wrappers alone must not look like an installed CUDA."""
+        run = self.run_host("orphan", "look")
+        self.assertEqual((run.status, run.out, run.err), (0, "0 0\n", ""))
+
     def test_call_without_a_runtime(self):
         """As a program that looks a function up by name and finds ours."""
-        run = self.run_host("orphan")
+        run = self.run_host("orphan", "call")
         self.assertEqual((run.status, run.out), (0, "3\n"), run.err)
         self.assertEqual(run.err, "gradprof: a CUDA call was made, but no CUDA runtime library is "
                                   "loaded; it fails\n")

@@ -79,6 +79,38 @@ static void add_step(struct log_builder *log, const struct names *names, unsigne
     log_builder_mark(log, GP_EV_STEP_END);
 }
 
+/* Physical memory, mapped and unmapped, and the device's own account. */
+static void add_driver_events(struct log_builder *log)
+{
+    const uint64_t key = GP_HANDLE_KEY | 5, address = 0x700000000000;
+    const struct gp_device_sample sample = {.free = 6 << 20,
+                                            .total = 8 << 20,
+                                            .pool_reserved = 3000,
+                                            .pool_used = 2000,
+                                            .graph_reserved = GP_UNKNOWN_BYTES,
+                                            .graph_used = GP_UNKNOWN_BYTES,
+                                            .others = 100};
+
+    log_builder_add(log, (struct gp_record){.type = GP_EV_ALLOC,
+                                            .key = key,
+                                            .a = 4096,
+                                            .device_plus_1 = 1,
+                                            .detail = GP_DETAIL(GP_KIND_PHYSICAL, 0)});
+    log_builder_add(log,
+                    (struct gp_record){.type = GP_EV_MAP, .key = address, .a = 4096, .b = key});
+    log_builder_add(log,
+                    (struct gp_record){
+                        .type = GP_EV_BLOCK, .key = address + 512, .a = 1024, .device_plus_1 = 1});
+    log_builder_add_payload(log,
+                            (struct gp_record){.type = GP_EV_DEVICE_SAMPLE,
+                                               .device_plus_1 = 1,
+                                               .detail = GP_SAMPLE_GROWTH},
+                            &sample, sizeof(sample));
+    log_builder_key(log, GP_EV_BLOCK_FREE, address + 512);
+    log_builder_key(log, GP_EV_UNMAP, address);
+    log_builder_free(log, key);
+}
+
 void script_add_run(struct log_builder *log, unsigned steps)
 {
     struct names names = add_definitions(log);
@@ -92,6 +124,7 @@ void script_add_run(struct log_builder *log, unsigned steps)
                         .type = GP_EV_REFUSED, .device_plus_1 = 1, .a = 9, .name_id = names.api});
     log_builder_module(log, 0x1000, 0x2000, "/lib/other.so");
     log_builder_stack(log, &address, 1);
+    add_driver_events(log);
     log_builder_key(log, GP_EV_CHILD, 77);
     log_builder_mark(log, GP_EV_EXIT_BEGIN);
     log_builder_add(log, (struct gp_record){.type = GP_EV_RESET, .device_plus_1 = 1});
